@@ -167,7 +167,7 @@ func (j *Judgement) Denial() string {
 	case path.IsAbs(j.File):
 		return j.From() + "; the person can change it there"
 	case j.Line == 0: // in no file
-		return j.From() + "; the person takes it back (stepbox deny --forget)"
+		return j.From() + "; the person forgets it (stepbox deny --forget)"
 	}
 	return j.From()
 }

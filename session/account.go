@@ -176,7 +176,7 @@ func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 			s.told(a, func(t files.Told) {
 				s.counted(a, t)
 				if err != nil && s.loop.Now() < loop.Stopping {
-					s.note(true, "the agent runs on while action %d waits: it can't be frozen: %v", a.N, err)
+					s.note(true, "the agent runs on while #%d waits: it can't be frozen: %v", a.N, err)
 				}
 				q := reviewOf(a, listed, false)
 				q.thaw = thaw
@@ -203,16 +203,16 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 	q := &question{
 		Question: api.Question{
 			Action: a.N, Subject: api.SubjectEdit, Title: a.Title, Changes: changed,
-			Rule: "step mode: changes are kept or taken back before the agent's next command",
+			Rule: "step mode: changes are kept or rolled back before the agent's next command",
 		},
 		action: a, late: late,
 	}
 	if len(a.SharedWith) > 0 {
 		var ns []string
 		for _, n := range a.SharedWith {
-			ns = append(ns, strconv.Itoa(n))
+			ns = append(ns, "#"+strconv.Itoa(n))
 		}
-		q.Rule += fmt.Sprintf("; action %s ran as well and may have made some of them", listed(ns, len(ns), len(ns)))
+		q.Rule += fmt.Sprintf("; %s ran as well and may have made some of them", listed(ns, len(ns), len(ns)))
 	}
 	return q
 }
@@ -268,7 +268,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 	if exit != nil && a.Reason == "" {
 		if why := s.starvation(exit.Code, exit.Signal); why != "" {
 			s.endedByLimit(a, why)
-			s.note(true, "action %d is ended: %s", a.N, why)
+			s.note(true, "#%d is ended: %s", a.N, why)
 		}
 	}
 	ended := time.Now().UTC()
@@ -295,7 +295,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 // recordEnd records the end of an action whose changes are known.
 func (s *Session) recordEnd(a *action, t files.Told) {
 	if t.Err != nil {
-		s.note(true, "cannot tell what action %d changed: %v", a.N, t.Err)
+		s.note(true, "cannot tell what #%d changed: %v", a.N, t.Err)
 	}
 	s.own(a, t)
 	a.untold = false
@@ -363,7 +363,7 @@ func (s *Session) own(a *action, t files.Told) {
 func (s *Session) grow(a *action) {
 	s.told(a, func(t files.Told) {
 		if t.Err != nil {
-			s.note(true, "cannot tell what action %d left running changed: %v", a.N, t.Err)
+			s.note(true, "cannot tell what #%d left running changed: %v", a.N, t.Err)
 			return
 		}
 		s.own(a, t)

@@ -142,9 +142,9 @@ func (l *actions) lastTime(title string) string {
 	case a == nil:
 		return ""
 	case a.State == api.ActionDenied:
-		return fmt.Sprintf("action %d: denied", a.N)
+		return fmt.Sprintf("#%d: denied", a.N)
 	}
-	return fmt.Sprintf("action %d: %s, %s changed", a.N, cmp.Or(a.Exit.Words(), "ended"), api.Counted(a.Files, "file"))
+	return fmt.Sprintf("#%d: %s, %s changed", a.N, cmp.Or(a.Exit.Words(), "ended"), api.Counted(a.Files, "file"))
 }
 
 // commands are those alive as the accountant of changes sees them.

@@ -60,16 +60,16 @@ func TestActionsLastTime(t *testing.T) {
 		t.Errorf("before anything ran: %q", got)
 	}
 	lived(&l, 1, true)
-	if got := l.lastTime("make 1"); got != "action 1: denied" {
+	if got := l.lastTime("make 1"); got != "#1: denied" {
 		t.Errorf("after a denial: %q", got)
 	}
 	a := lived(&l, 101, false)
 	a.Exit.Code, a.Files = 3, 7
-	if got := l.lastTime("make 1"); got != "action 2: exit 3, 7 files changed" {
+	if got := l.lastTime("make 1"); got != "#2: exit 3, 7 files changed" {
 		t.Errorf("after it ran: %q", got)
 	}
 	l.noted(l.at(1)) // an older one is told of again
-	if got := l.lastTime("make 1"); got != "action 2: exit 3, 7 files changed" {
+	if got := l.lastTime("make 1"); got != "#2: exit 3, 7 files changed" {
 		t.Errorf("the newest isn't the last: %q", got)
 	}
 	if l.at(0) != nil || l.at(3) != nil || l.at(2) != a {

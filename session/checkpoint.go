@@ -59,7 +59,7 @@ func (s *Session) Keep(ctx context.Context, n int) (api.Action, error) {
 	return loop.Ask(ctx, s.loop, func(done func(api.Action, error)) {
 		a := s.actions.at(n)
 		if a == nil {
-			done(api.Action{}, api.Problemf(api.CodeNotFound, "there is no action %d", n))
+			done(api.Action{}, api.Problemf(api.CodeNotFound, "there is no #%d", n))
 			return
 		}
 		reply := func(err error) { done(a.Action, err) }
@@ -81,7 +81,7 @@ func (s *Session) Keep(ctx context.Context, n int) (api.Action, error) {
 			return
 		}
 		if a.Review != api.ReviewOpen {
-			reply(api.Problemf(api.CodeInvalid, "action %d has no changes that wait for a review", n))
+			reply(api.Problemf(api.CodeInvalid, "#%d has no changes that wait for a review", n))
 			return
 		}
 		if err := a.review(api.ReviewKept); err != nil {

@@ -155,7 +155,7 @@ read end
 		return e.Action != nil && e.Action.Title == "cat more.txt" && e.Action.State == api.ActionEnded
 	})
 	text, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", "forged.txt"))
-	if err != nil || !strings.Contains(string(text), "only the agent itself") || !strings.Contains(string(text), "said True") || strings.Contains(string(text), "taken back") {
+	if err != nil || !strings.Contains(string(text), "only the agent itself") || !strings.Contains(string(text), "said True") || strings.Contains(string(text), "rolled back") {
 		t.Errorf("it was told %q, %v", text, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (s *Session) commandRules(q *question, d api.Decision, r api.Rule) (made []api.Rule, err error) {
 	patterns := []string{d.Pattern}
 	if len(q.execs) == 0 {
-		return nil, api.Problemf(api.CodeGone, "action %d is no longer held", q.Action)
+		return nil, api.Problemf(api.CodeGone, "#%d is no longer held", q.Action)
 	}
 	if d.Pattern == "" {
 		patterns = nil

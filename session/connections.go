@@ -71,7 +71,7 @@ func (s *Session) unreached(action int, to, why string) {
 		return
 	}
 	s.refusals = append(s.refusals, why)
-	s.word = fmt.Sprintf("what action %d tried to reach, %s", action, why)
+	s.word = fmt.Sprintf("what #%d tried to reach, %s", action, why)
 }
 
 // gaveUp is a program that doesn't wait any more. Its question stands for when it

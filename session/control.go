@@ -119,7 +119,7 @@ func (s *Session) KillAction(ctx context.Context, n int) (api.Action, error) {
 		return out, err
 	}
 	if a == nil {
-		return out, api.Problemf(api.CodeNotFound, "there is no action %d", n)
+		return out, api.Problemf(api.CodeNotFound, "there is no #%d", n)
 	}
 	if err := s.killTree(ctx, a); err != nil {
 		return out, err

@@ -133,7 +133,7 @@ func (s *Session) onFailed(e *gate.Exec, why string) {
 		s.record(nil, api.Event{Kind: "exec.failed", Exec: &exec})
 		if p.leader {
 			if p.action.person { // who approved it takes it that it runs
-				s.note(true, "action %d was approved and did not start: %s", p.action.N, api.Escape(why))
+				s.note(true, "#%d was approved and did not start: %s", p.action.N, api.Escape(why))
 			}
 			s.leaderGone(p.action, nil)
 		}

@@ -53,7 +53,7 @@ func (s *Session) homeRollback(ctx context.Context, req api.RollbackRequest) (ap
 	case p == nil:
 		return api.Rollback{}, files.ErrStale
 	case p.Files() == 0:
-		return api.Rollback{}, api.Problemf(api.CodeInvalid, "nothing was done: nothing in the home is to be taken back")
+		return api.Rollback{}, api.Problemf(api.CodeInvalid, "nothing was done: nothing in the home is to be rolled back")
 	}
 	rec := api.Rollback{RollbackTarget: p.Shown.RollbackTarget, Actions: []int{}, Files: p.Files(), Took: p.Took(maxLeft, maxReason), By: api.Escape(api.Trim(req.By, 64)), Reason: api.Escape(api.Trim(strings.TrimSpace(req.Reason), maxReason))}
 	ctx = context.WithoutCancel(ctx) // once begun it isn't stopped halfway
@@ -63,7 +63,7 @@ func (s *Session) homeRollback(ctx context.Context, req api.RollbackRequest) (ap
 		s.loop.Alone(func() error {
 			thaw, err := s.freezer.Freeze(ctx)
 			if err != nil {
-				return fmt.Errorf("cannot freeze the agent, so nothing was taken back: %w", err)
+				return fmt.Errorf("cannot freeze the agent, so nothing was rolled back: %w", err)
 			}
 			failed, err = s.home.CarryOut(ctx, s.box, p, func(left []string) error {
 				return s.loop.Do(ctx, func(done func(error)) { begun = true; s.homeBegins(&rec, left, done) })
@@ -104,7 +104,7 @@ func (s *Session) homeEnds(p *home.Plan, rec *api.Rollback, failed []manifest.Pr
 		rec.Failure, rec.Failed = copied.Failure, copied.Failed
 	} else {
 		s.info.Rollbacks++
-		s.word = "changes in the home folder were taken back by the person: " + listed(p.Took(toldFiles, toldPath), p.Files(), toldFiles)
+		s.word = "changes in the home folder were rolled back by the person: " + listed(p.Took(toldFiles, toldPath), p.Files(), toldFiles)
 		if rec.Reason != "" {
 			s.word += "; the reason: " + rec.Reason
 		}

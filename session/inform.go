@@ -25,7 +25,7 @@ func tellOf(o *files.Outcome, actions *actions) string {
 			what += fmt.Sprintf(" and of %d more", n-1)
 		}
 	}
-	did := "were taken back"
+	did := "were rolled back"
 	if o.PutsIn() {
 		did = "were put in again"
 	}

@@ -193,10 +193,10 @@ func (s *Session) checkUse(a *action) {
 		switch {
 		case s.info.Mode == api.ModeWatch:
 			a.used.again(l.Name, math.Inf(1))
-			s.note(true, "action %d goes on in watch mode: %s", a.N, api.Escape(why))
+			s.note(true, "#%d goes on in watch mode: %s", a.N, api.Escape(why))
 		case l.At == policy.Deny:
 			a.used.asking = true
-			s.note(true, "action %d is ended: %s", a.N, api.Escape(why))
+			s.note(true, "#%d is ended: %s", a.N, api.Escape(why))
 			s.endAction(a, why, func() {})
 		default:
 			s.askBeyond(a, l, why)
@@ -229,7 +229,7 @@ func (s *Session) askBeyond(a *action, l policy.Limit, why string) {
 				s.unfreeze(q)
 				return
 			case err != nil:
-				s.note(true, "action %d runs on while it is asked about: it can't be frozen: %v", a.N, err)
+				s.note(true, "#%d runs on while it is asked about: it can't be frozen: %v", a.N, err)
 			}
 			s.open(q)
 		}
@@ -259,7 +259,7 @@ func (s *Session) endAction(a *action, why string, then func()) {
 		err := s.killTree(context.Background(), a)
 		return func() {
 			if err != nil && s.loop.Now() == loop.Running {
-				s.note(true, "action %d can't be ended: %v", a.N, err)
+				s.note(true, "#%d can't be ended: %v", a.N, err)
 			}
 			then()
 		}
@@ -270,7 +270,7 @@ func (s *Session) endAction(a *action, why string, then func()) {
 // its next command.
 func (s *Session) endedByLimit(a *action, why string) {
 	a.Reason = api.Escape(api.Trim("ended at a limit: "+why, maxReason))
-	s.word = fmt.Sprintf("action %d (%s) was ended by a limit of this session: %s", a.N, api.Trim(a.Title, 80), api.Trim(why, maxReason))
+	s.word = fmt.Sprintf("#%d (%s) was ended by a limit of this session: %s", a.N, api.Trim(a.Title, 80), api.Trim(why, maxReason))
 }
 
 // starvation is why a program was killed, if it was the kernel that did it for want of

@@ -65,7 +65,7 @@ func (l *Live) scope(ctx context.Context, in api.Scope) (files.Scope, error) {
 		return out, err
 	}
 	if a == nil {
-		return out, api.Problemf(api.CodeNotFound, "there is no action %d", in.Action)
+		return out, api.Problemf(api.CodeNotFound, "there is no #%d", in.Action)
 	}
 	if out.From, out.To, err = l.s.files.OfAction(ctx, copied, now); out.To == nil && err == nil {
 		out.From, out.To = now, now // it hasn't run, so it has changed nothing

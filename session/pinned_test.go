@@ -20,7 +20,7 @@ func TestScriptRewrittenWhileHeld(t *testing.T) {
 	}
 	script := filepath.Join(w.store.SessionDir(w.ID()), "tmp", "x.sh")
 	w.must(os.WriteFile(script, []byte("echo evil\n"), 0o644))
-	if err := w.decide(q, api.AnswerApprove); code(err) != api.CodeStale || !strings.Contains(err.Error(), "action 1 was approved and does not start") || !strings.Contains(err.Error(), "/tmp/x.sh") {
+	if err := w.decide(q, api.AnswerApprove); code(err) != api.CodeStale || !strings.Contains(err.Error(), "#1 was approved and does not start") || !strings.Contains(err.Error(), "/tmp/x.sh") {
 		t.Errorf("who approved it is told %v", err)
 	}
 	e := w.happened("the refusal", func(e api.Event) bool { return e.Kind == "exec.failed" })
@@ -28,7 +28,7 @@ func TestScriptRewrittenWhileHeld(t *testing.T) {
 		t.Errorf("it failed as %q", e.Exec.Failure)
 	}
 	w.happened("word to who approved it", func(e api.Event) bool {
-		return e.Note != nil && e.Note.Warn && strings.Contains(e.Note.Text, "action 1 was approved and did not start") && strings.Contains(e.Note.Text, "/tmp/x.sh")
+		return e.Note != nil && e.Note.Warn && strings.Contains(e.Note.Text, "#1 was approved and did not start") && strings.Contains(e.Note.Text, "/tmp/x.sh")
 	})
 	w.happened("the agent goes on", func(e api.Event) bool { return e.Question != nil && strings.Contains(e.Question.Title, "sleep 60") })
 }

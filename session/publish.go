@@ -229,7 +229,7 @@ func (s *Session) wantsOpen(text string, by int) tell.Reply {
 			s.servers.notes++
 			who := "the agent"
 			if by != 0 {
-				who = fmt.Sprintf("action %d", by)
+				who = fmt.Sprintf("#%d", by)
 			}
 			s.note(true, "%s wants a page of %s opened in your browser: the palette shows, opens or copies it. It may be any page: look at its name", who, api.Escape(p.Host))
 		}

@@ -199,7 +199,7 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 		s.beaten(ctx, made...)
 	}
 	if err == nil && other != nil {
-		err = api.Problemf(api.CodeStale, "action %d was approved and does not start: %s", out.Action, api.Escape(api.Trim(other.Error(), maxReason)))
+		err = api.Problemf(api.CodeStale, "#%d was approved and does not start: %s", out.Action, api.Escape(api.Trim(other.Error(), maxReason)))
 	}
 	return out, err
 }
@@ -286,7 +286,7 @@ func answered(ctx context.Context, st *store.Store, session string, id int64, no
 // over says what became of a closed question.
 func over(q *api.Question) error {
 	if q.Closed == "withdrawn" {
-		return api.Problemf(api.CodeGone, "action %d is no longer held: what was asked about went away", q.Action)
+		return api.Problemf(api.CodeGone, "#%d is no longer held: what was asked about went away", q.Action)
 	}
 	return api.Problemf(api.CodeDecided, "%s already answered: %s", q.ClosedBy, q.Closed)
 }
@@ -314,14 +314,14 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	case q.state == questionClosed || q.Closed == "withdrawn":
 		return q, over(&q.Question)
 	case q.state == questionAnswering:
-		return q, api.Problemf(api.CodeDecided, "%s is answering already: taking back action %d is under way", q.Answering, q.Action)
+		return q, api.Problemf(api.CodeDecided, "%s is answering already: rolling back #%d is under way", q.Answering, q.Action)
 	case d.Hash != q.Hash:
-		return q, api.Problemf(api.CodeStale, "action %d isn't what was shown any more; look at it again", q.Action)
+		return q, api.Problemf(api.CodeStale, "#%d isn't what was shown any more; look at it again", q.Action)
 	}
 	switch d.Answer {
 	case api.AnswerKeep, api.AnswerRollback:
 		if q.Subject != api.SubjectEdit {
-			return q, api.Problemf(api.CodeInvalid, "action %d is a command that waits to run: approve or deny it", q.Action)
+			return q, api.Problemf(api.CodeInvalid, "#%d is a command that waits to run: approve or deny it", q.Action)
 		}
 		return q, nil
 	case api.AnswerApprove, api.AnswerApproveKeep, api.AnswerStepInto, api.AnswerStepOver, api.AnswerDeny:
@@ -334,7 +334,7 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	if step && d.Answer != api.AnswerDeny && q.Subject == api.SubjectCommand {
 		for _, o := range l {
 			if o.Open() && o.Subject == api.SubjectEdit && !o.late {
-				return q, api.Problemf(api.CodeBusy, "the changes of action %d come first: keep them or take them back", o.Action)
+				return q, api.Problemf(api.CodeBusy, "the changes of #%d come first: keep them or roll them back", o.Action)
 			}
 		}
 	}
@@ -348,17 +348,17 @@ func (q *question) fault(d api.Decision) error {
 	case q.request != nil:
 		return requestFault(q, d)
 	case d.Answer == api.AnswerApproveKeep && q.Subject != api.SubjectCommand:
-		return api.Problemf(api.CodeInvalid, "action %d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
+		return api.Problemf(api.CodeInvalid, "#%d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
 	case q.call != nil && (!plain || d.For != "" && d.For != api.ExtentOnce):
-		return api.Problemf(api.CodeInvalid, "action %d is what the agent asks: approve says yes, deny no; neither allows anything, or makes a rule", q.Action)
+		return api.Problemf(api.CodeInvalid, "#%d is what the agent asks: approve says yes, deny no; neither allows anything, or makes a rule", q.Action)
 	case q.limit != "" && !plain:
-		return api.Problemf(api.CodeInvalid, "action %d runs, and is at a limit: approve lets it go on, deny ends it", q.Action)
+		return api.Problemf(api.CodeInvalid, "#%d runs, and is at a limit: approve lets it go on, deny ends it", q.Action)
 	case q.held != nil && !plain:
 		return api.Problemf(api.CodeInvalid, "it is a connection: approve or deny it")
 	case q.held != nil && q.held.Flood() && d.Answer != api.AnswerDeny:
 		return api.Problemf(api.CodeInvalid, "it is %d destinations and more: deny them, or make rules for those that may be reached (stepbox allow HOST)", len(q.held.Others))
 	case q.Subject == api.SubjectEdit:
-		return api.Problemf(api.CodeInvalid, "action %d has happened: keep its changes or take them back", q.Action)
+		return api.Problemf(api.CodeInvalid, "#%d has happened: keep its changes or roll them back", q.Action)
 	}
 	return nil
 }

@@ -296,7 +296,7 @@ func (s *Session) goOn() {
 			shared = append(shared, a.N)
 		}
 		s.record(nil, s.edited(p.last, p.found, p.changed, shared)...)
-		s.note(true, "the files weren't as they are in the last checkpoint: action %d is what was changed since", len(s.actions.all))
+		s.note(true, "the files weren't as they are in the last checkpoint: #%d is what was changed since", len(s.actions.all))
 	}
 	s.takeBase()
 	p.Past, p.changed, p.last = nil, nil, nil // not needed any more
@@ -308,11 +308,11 @@ func (p *past) said(command string) string {
 	if p.Session.Live() {
 		how = "it had been interrupted"
 		if len(p.running) > 0 {
-			var ns []string
+			var ns []int
 			for _, a := range p.running {
-				ns = append(ns, fmt.Sprint(a.N))
+				ns = append(ns, a.N)
 			}
-			how += fmt.Sprintf(" while action %s ran", strings.Join(ns, ", "))
+			how += fmt.Sprintf(" while %s ran", api.Numbered(ns))
 		}
 	}
 	return fmt.Sprintf("resumed with %s: %s", command, how)

@@ -88,7 +88,7 @@ func TestResume(t *testing.T) {
 	}
 	// What was taken back alone isn't there, so going on elsewhere doesn't bring it.
 	if d.review(first) != api.ReviewRolledBack || d.has("made") != "" {
-		t.Errorf("action %d is %q and made is %q", first, d.review(first), d.has("made"))
+		t.Errorf("#%d is %q and made is %q", first, d.review(first), d.has("made"))
 	}
 	d.take(only(second))
 	if got := d.has("a"); got != seven || d.has("other") != "" || d.review(second) != api.ReviewRolledBack || d.review(third) == api.ReviewRolledBack {
@@ -96,18 +96,18 @@ func TestResume(t *testing.T) {
 	}
 	d.take(api.RollbackTarget{Redo: out.ID})
 	if got := d.has("a"); got != strings.Replace(seven, "1", "one", 1) || d.has("made") != "1\n" || d.review(first) == api.ReviewRolledBack {
-		t.Errorf("a is %q, made is %q and action %d is %q", got, d.has("made"), first, d.review(first))
+		t.Errorf("a is %q, made is %q and #%d is %q", got, d.has("made"), first, d.review(first))
 	}
 	// Going back and forward again over the end finds the reviews that there were.
 	sixth := d.run("echo 6 >sixth")
 	d.take(api.Before(third))
 	if d.review(third) != api.ReviewRolledBack || d.review(fifth) != api.ReviewRolledBack || d.has("third") != "" {
-		t.Errorf("action %d is %q", third, d.review(third))
+		t.Errorf("#%d is %q", third, d.review(third))
 	}
 	d.again(func(string) {})
 	d.take(api.Before(sixth))
 	if d.review(third) == api.ReviewRolledBack || d.review(fifth) == api.ReviewRolledBack || d.has("third") != "3\n" || d.has("fifth") != "5\n" {
-		t.Errorf("action %d is %q, action %d %q", third, d.review(third), fifth, d.review(fifth))
+		t.Errorf("#%d is %q, #%d %q", third, d.review(third), fifth, d.review(fifth))
 	}
 	_, err = d.Kill(t.Context())
 	d.must(err)
@@ -124,11 +124,11 @@ func TestResumeFindsWhatChanged(t *testing.T) {
 		t.Errorf("%s %q is held", q.Subject, q.Title)
 	}
 	w.happened("word of it", func(e api.Event) bool {
-		return e.Note != nil && strings.Contains(e.Note.Text, "action 1 is what was changed since")
+		return e.Note != nil && strings.Contains(e.Note.Text, "#1 is what was changed since")
 	})
 	w.must(w.decide(q, api.AnswerRollback))
 	if w.has("by-hand") != "" {
-		t.Error("it wasn't taken back")
+		t.Error("it wasn't rolled back")
 	}
 }
 

@@ -81,9 +81,9 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 		}
 		switch a := s.actions.at(req.ToBefore); {
 		case a == nil:
-			bad = api.Problemf(api.CodeNotFound, "there is no action %d", req.ToBefore)
+			bad = api.Problemf(api.CodeNotFound, "there is no #%d", req.ToBefore)
 		case a.Before == 0:
-			bad = api.Problemf(api.CodeInvalid, "action %d has no checkpoint: it is housekeeping", req.ToBefore)
+			bad = api.Problemf(api.CodeInvalid, "#%d has no checkpoint: it is housekeeping", req.ToBefore)
 		default:
 			now.Checkpoint, now.Actions, now.Turned = a.Before, s.actions.since(req.ToBefore), s.line.Turns(a.Before)
 		}
@@ -140,7 +140,7 @@ func (s *Session) takeBack(ctx context.Context, q *question, d api.Decision) err
 			return err
 		}
 		if n := len(p.Shown.Conflicts) + len(p.Shown.Problems); n > 0 {
-			return api.Problemf(api.CodeBusy, "action %d can't be taken back alone: %d of its files were changed by later ones too (%s); take it back with stepbox rollback --action %d, which shows them, or keep its changes",
+			return api.Problemf(api.CodeBusy, "#%d can't be rolled back alone: %d of its files were changed by later ones too (%s); roll it back with stepbox rollback --action %d, which shows them, or keep its changes",
 				q.Action, n, firstOf(p.Shown), q.Action)
 		}
 	}

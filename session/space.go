@@ -45,7 +45,7 @@ func (s *Session) watchSpace(room *files.Room) {
 		}
 		stopped, next = true, pausedAgain
 		s.loop.Post(func() {
-			s.note(true, "%s: the session is paused. Make room, take back what it wrote, or let it go on as it is", why)
+			s.note(true, "%s: the session is paused. Make room, roll back what it wrote, or let it go on as it is", why)
 		})
 	}
 }

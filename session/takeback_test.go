@@ -109,7 +109,7 @@ func TestTakeBackOneAction(t *testing.T) {
 		t.Errorf("it is recorded as %+v, and the action is %q", done, d.review(first))
 	}
 	if _, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(first)}); code(err) != api.CodeInvalid {
-		t.Errorf("taken back again: %v", err)
+		t.Errorf("rolled back again: %v", err)
 	}
 	_, again := d.take(api.RollbackTarget{Redo: done.ID})
 	if got := d.changed(0); !slices.Equal(got, before) || d.has("a") != "one\n2\n3\n4\n5\n6\nseven\n" || d.has("dir/x") != "1\n" {
@@ -132,7 +132,7 @@ func TestTakeBackOneAction(t *testing.T) {
 		}
 		return strings.Count(notes, "\n") == 3
 	})
-	if strings.Count(notes, "were taken back") != 2 || strings.Count(notes, "were put in again") != 1 {
+	if strings.Count(notes, "were rolled back") != 2 || strings.Count(notes, "were put in again") != 1 {
 		t.Errorf("the agent is told %q", notes)
 	}
 }
@@ -175,7 +175,7 @@ func TestTakeBackConflicts(t *testing.T) {
 		t.Errorf("there are %q, %q, %q, %q", d.has("text"), d.has("binary"), target, d.has("made"))
 	}
 	if len(done.Actions) > 0 || d.review(first) != api.ReviewOpen {
-		t.Errorf("%v are said to be taken back, and the action is %q: made stayed", done.Actions, d.review(first))
+		t.Errorf("%v are said to be rolled back, and the action is %q: made stayed", done.Actions, d.review(first))
 	}
 }
 
@@ -324,7 +324,7 @@ func TestTakeBackHunks(t *testing.T) {
 		t.Errorf("a is %q, b is %q", d.has("a"), d.has("b"))
 	}
 	if len(done.Actions) > 0 || d.review(n) != api.ReviewOpen {
-		t.Errorf("the action is %q, taken back are %v", d.review(n), done.Actions)
+		t.Errorf("the action is %q, rolled back are %v", d.review(n), done.Actions)
 	}
 }
 
@@ -348,7 +348,7 @@ func TestAgentIsToldWhatWasTakenBack(t *testing.T) {
 	if !strings.HasPrefix(line, "stepbox: your changes of `") || strings.Count(line, "\n") != 1 {
 		t.Errorf("it is told %q", line)
 	}
-	for _, words := range []string{"were taken back by the person: ", "kept restored", "made removed", "e\\x1b[2Jvil removed"} {
+	for _, words := range []string{"were rolled back by the person: ", "kept restored", "made removed", "e\\x1b[2Jvil removed"} {
 		if !strings.Contains(line, words) {
 			t.Errorf("it is told %q, without %q", line, words)
 		}

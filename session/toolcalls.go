@@ -65,7 +65,7 @@ func (s *Session) called(ctx context.Context, conn *socket.Conn, c tell.Call, sp
 // mayDo is what the session's mode and rules let the agent do, in words.
 func (s *Session) mayDo() string {
 	var b strings.Builder
-	b.WriteString("You work in a sandbox over " + api.Escape(s.cfg.Workspace) + ". What you change there is reviewed before it reaches the real folder, and can be taken back.\n")
+	b.WriteString("You work in a sandbox over " + api.Escape(s.cfg.Workspace) + ". What you change there is reviewed before it reaches the real folder, and can be rolled back.\n")
 	switch s.info.Mode {
 	case api.ModeStep:
 		b.WriteString("Mode step: the person is asked about every command, connection and edit.\n")
@@ -111,7 +111,7 @@ func (s *Session) whyDenied() string {
 	var lines []string
 	for _, a := range slices.Backward(s.actions.all) {
 		if a.State == api.ActionDenied && len(lines) < maxToldDenials {
-			lines = append(lines, fmt.Sprintf("action %d, %s: %s", a.N, api.Trim(a.Title, 200), strings.TrimPrefix(a.Rule+": "+a.Reason, ": ")))
+			lines = append(lines, fmt.Sprintf("#%d, %s: %s", a.N, api.Trim(a.Title, 200), strings.TrimPrefix(a.Rule+": "+a.Reason, ": ")))
 		}
 	}
 	for _, r := range s.refusals {
@@ -128,7 +128,7 @@ func (s *Session) changesSoFar() string {
 	var lines []string
 	for _, a := range slices.Backward(s.actions.all) {
 		if a.Files > 0 && !a.apart() && len(lines) < maxToldChanges {
-			lines = append(lines, fmt.Sprintf("action %d, %s: %d files, +%d −%d lines, %s", a.N, api.Trim(a.Title, 200), a.Files, a.Added, a.Removed, a.Review.Words()))
+			lines = append(lines, fmt.Sprintf("#%d, %s: %d files, +%d −%d lines, %s", a.N, api.Trim(a.Title, 200), a.Files, a.Added, a.Removed, string(a.Review)))
 		}
 	}
 	if len(lines) == 0 {
@@ -174,22 +174,22 @@ func (s *Session) takeBackLast(ctx context.Context) (string, error) {
 	}
 	switch {
 	case n == 0:
-		return "", errors.New("there is nothing to take back")
+		return "", errors.New("there is nothing to roll back")
 	case asked:
-		return "", fmt.Errorf("the person is being asked about action %d", n)
+		return "", fmt.Errorf("the person is being asked about #%d", n)
 	case !open:
-		return "", fmt.Errorf("action %d (%s) can't be taken back by you: it still runs, others share its changes, or the person has kept it", n, api.Trim(title, 200))
+		return "", fmt.Errorf("#%d (%s) can't be rolled back by you: it still runs, others share its changes, or the person has kept it", n, api.Trim(title, 200))
 	}
 	p, err := s.plan(ctx, api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &api.Selection{Actions: []int{n}}}})
 	if err != nil {
 		return "", err
 	}
 	if len(p.Shown.Conflicts)+len(p.Shown.Problems)+len(p.Shown.Ends) > 0 {
-		return "", fmt.Errorf("action %d can't be taken back alone: later changes meet it; ask the person", n)
+		return "", fmt.Errorf("#%d can't be rolled back alone: later changes meet it; ask the person", n)
 	}
 	done, err := s.carryOut(context.WithoutCancel(ctx), p, byAgent, "")
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("Action %d (%s) is taken back: %d files are as they were before it.", n, api.Trim(title, 200), done.Files), nil
+	return fmt.Sprintf("#%d (%s) is rolled back: %d files are as they were before it.", n, api.Trim(title, 200), done.Files), nil
 }

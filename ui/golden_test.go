@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 		{"decision-raw", keysOn([]api.Question{sceneQuestion()}, leader, "a", "w", "v"), ""},
 		{"decision-long", keysOn([]api.Question{sceneQuestion(), sceneLongQuestion()}, leader, "a", "tab", "w"), ""},
 		{"deny", keysOn([]api.Question{sceneQuestion()}, leader, "4", "w", "d", "n", "o"), ""},
-		{"rollback", keysOn(nil, leader, "4", "k", "k", "k", "w", "u", "w"), "Take back"},
+		{"rollback", keysOn(nil, leader, "4", "k", "k", "k", "w", "u", "w"), "Roll back"},
 		{"apply", keysOn(nil, leader, "2", "key w", "w"), "4 written"},
 		{"apply-clash", keysOn(nil, leader, "2", "key w", "w", "j", "m", "w", "j", "w"), "1 of 1, line 4"},
 		{"rollback-conflict", keysOn(nil, leader, "4", "k", "k", "w", "u", "w", "j", "w"), "2 in conflict"},
@@ -60,7 +60,7 @@ func TestGolden(t *testing.T) {
 		}, "w apply"},
 		{"kill", keysOn(nil, leader, "4", "w", "ctrl+k", "w"), "Kill"},
 		{"help", keysOn(nil, leader, "4", "?"), "Keys"},
-		{"details", keysOn(nil, leader, "4", "k", "k", "enter"), "Action 11"},
+		{"details", keysOn(nil, leader, "4", "k", "k", "enter"), "Command #11"},
 		{"facts", func(t *testing.T, w, h int, theme string) *driver {
 			d := bench(t, sceneWorkbench(), w, h, theme)
 			for i := range int64(40) {

@@ -117,7 +117,7 @@ func TestTakenBackWithAReason(t *testing.T) {
 	t.Parallel()
 	d := bench(t, sceneWorkbench(sceneEdit()), 120, 35, "plain")
 	d.press(leader, "a")
-	d.shows("take back, why…")
+	d.shows("roll back, why…")
 	d.advance(3 * time.Second)
 	d.press("d")
 	d.shows("The agent is told with its next command")
@@ -156,7 +156,7 @@ func TestChangesComeFirst(t *testing.T) {
 	d.shows("command held")
 	d.advance(3 * time.Second)
 	c.Refuse(func(api.Decision) *api.Problem {
-		return &api.Problem{Code: api.CodeBusy, Message: "the changes of action 10 come first: keep them or take them back"}
+		return &api.Problem{Code: api.CodeBusy, Message: "the changes of #10 come first: keep them or roll them back"}
 	})
 	q := sceneEdit()
 	c.Put(api.Event{Question: &q})

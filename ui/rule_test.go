@@ -50,7 +50,7 @@ func TestAnswerBecomesARule(t *testing.T) {
 		if open[1] == "a" {
 			back = leader + " ctrl+z"
 		}
-		d.shows("allow *.example.org:443 in this project · " + back + " takes it back")
+		d.shows("allow *.example.org:443 in this project · " + back + " forgets it")
 		d.lacks("Make it a rule")
 	}
 }
@@ -180,9 +180,9 @@ func TestDeniedEarlierIsAllowed(t *testing.T) {
 	d.press("j", "a")
 	d.shows("too soon")
 	d.calmly("a")
-	d.shows("allow pastebin.com:443 in this session · ctrl+z takes it back")
+	d.shows("allow pastebin.com:443 in this session · ctrl+z forgets it")
 	d.calmly("ctrl+z")
-	d.shows("taken back: allow pastebin.com:443 in this session")
+	d.shows("forgotten: allow pastebin.com:443 in this session")
 	d.calmly("A")
 	d.shows("Make it a rule")
 	d.lacks("it covers nothing") // nobody counted

@@ -548,18 +548,18 @@ func TestRollbackShowsFilesAndAsksOnce(t *testing.T) {
 		d.press("k")
 	}
 	d.calmly("u")
-	d.shows("Take back action 10?")
+	d.shows("Roll back #10?")
 	d.shows("restores 1 file · removes 1 file · ends nothing: what runs lives on")
 	d.shows("src/parse_test.go  +30 −0")
 	d.press("y") // too soon
 	d.calmly("enter")
 	d.shows("enter only edits a check")
 	d.calmly("esc")
-	d.lacks("Take back action 10?")
+	d.lacks("Roll back #10?")
 	d.calmly("u")
 	d.shows("src/parse_test.go  +30 −0")
 	d.calmly("y")
-	d.shows("↶ taken back: 2 files; ctrl+r brings it again")
+	d.shows("↶ rolled back: 2 files; ctrl+r brings it again")
 	if calls := d.c.Calls(); len(calls) != 1 || calls[0] != "rollback "+sceneBack(of(10), 1).Hash {
 		t.Errorf("asked for %s", calls)
 	}
@@ -567,7 +567,7 @@ func TestRollbackShowsFilesAndAsksOnce(t *testing.T) {
 	// U takes later ones along, and says what ends.
 	d.press("j")
 	d.calmly("U")
-	d.shows("still running and killed first: 13")
+	d.shows("still running and killed first: #13")
 	d.calmly("y")
 	d.until("it is asked for", func() bool { return strings.Contains(strings.Join(d.c.Calls(), ","), "rollback p11") })
 }
@@ -603,7 +603,7 @@ func TestStaleRollbackPlan(t *testing.T) {
 		t.Errorf("%d rollbacks were asked for", n)
 	}
 	d.calmly("y")
-	d.shows("taken back: 3 files")
+	d.shows("rolled back: 3 files")
 }
 
 func TestKillAsks(t *testing.T) {
@@ -615,7 +615,7 @@ func TestKillAsks(t *testing.T) {
 	d.shows("sleep 1000")
 	d.press(leader, "4", "G")
 	d.calmly("K")
-	d.shows("Kill action 14?")
+	d.shows("Kill #14?")
 	d.calmly("n", "ctrl+k")
 	d.shows("Kill the whole sandbox?")
 	d.calmly("esc")
@@ -650,7 +650,7 @@ func TestModesPauseAndKeep(t *testing.T) {
 		d.press("k")
 	}
 	d.calmly("y")
-	d.shows("✓ kept action 10")
+	d.shows("✓ kept #10")
 }
 
 // Keeping goes on to the next action that waits for a word, or takes the selected
@@ -661,16 +661,16 @@ func TestKeepGoesOn(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(to5...)
 	d.calmly("y")
-	d.shows("✓ kept action 5")
+	d.shows("✓ kept #5")
 	d.press("y")
 	d.shows("too soon")
 	d.calmly("y")
-	d.shows("✓ kept action 10")
+	d.shows("✓ kept #10")
 
 	d = bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(append(to5, "space", "j", "space", "j", "space", "G", "space", "k", "k", "k", "space")...)
 	d.calmly("y")
-	d.shows("✓ kept actions 5 and 10")
+	d.shows("✓ kept #5 and #10")
 	d.decided()
 	d.calmly("y")
 	d.shows("has no changes")
@@ -708,10 +708,10 @@ func TestPaletteDecidesWhatLiesBelow(t *testing.T) {
 	d.decided(api.AnswerApprove)
 
 	d.press("k", "k", "k")
-	typed("take back")
+	typed("roll back")
 	d.calmly("enter")
-	d.shows("Take back action 10?")
+	d.shows("Roll back #10?")
 	d.press("esc", "s", "2")
 	d.calmly("u") // in Changes it is for the action whose changes are shown
-	d.shows("Take back action 10?")
+	d.shows("Roll back #10?")
 }

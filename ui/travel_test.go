@@ -79,14 +79,14 @@ func TestFindWhatBrokeThis(t *testing.T) {
 	d.press("enter")
 	d.shows("This broke it:")
 	d.shows("passes before all of them")
-	d.shows("fails after action 10: go generate ./...")
-	d.shows("go there; u takes it back")
+	d.shows("fails after #10: go generate ./...")
+	d.shows("go there; u rolls it back")
 	d.shows("M src/parse.go") // its difference can be read there
 	d.press("G")
 	d.shows("return nil, ErrEmpty")
 	d.press("enter")
 	d.lacks("This broke it:")
-	d.shows("action 10 ╮")
+	d.shows("of #10 ╮")
 
 	// Of what has ended the action can be left out.
 	c := sceneWorkbench()
@@ -98,5 +98,5 @@ func TestFindWhatBrokeThis(t *testing.T) {
 	d.press("F", "x", "enter")
 	d.shows("M src/parse.go")
 	d.shows("go there; W applies all but it")
-	d.lacks("takes it back")
+	d.lacks("rolls it back")
 }

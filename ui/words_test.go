@@ -97,6 +97,6 @@ func TestSharedChangesNameTheOthers(t *testing.T) {
 	c.Put(api.Event{Action: &a})
 	d := bench(t, c, 120, 35, "plain")
 	d.press(leader, "4", "G", "enter")
-	d.shows("Action 15")
-	d.shows("may be theirs: action 11 and 12")
+	d.shows("Edit #15")
+	d.shows("may be theirs: #11 and #12")
 }

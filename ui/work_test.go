@@ -315,16 +315,16 @@ func TestSelectedActions(t *testing.T) {
 	d.press(leader, "4", "k", "space", "k", "space")
 	d.shows("2 selected")
 	d.calmly("u")
-	d.shows("Take back actions 11 and 12?")
+	d.shows("Roll back #11 and #12?")
 	d.press("esc")
 	d.calmly("W")
-	d.shows("Write all but actions 11 and 12")
+	d.shows("Write all but #11 and #12")
 	d.press("esc")
 	d.calmly("w")
-	d.shows("Write actions 11 and 12")
+	d.shows("Write #11 and #12")
 	d.press("esc", "space")
 	d.calmly("u")
-	d.shows("Take back action 12?")
+	d.shows("Roll back #12?")
 	d.press("esc")
 }
 
@@ -340,7 +340,7 @@ func TestRollbackConflictsAndRedo(t *testing.T) {
 	})
 	d.press(leader, "4", "k", "k")
 	d.calmly("ctrl+r")
-	d.shows("nothing was taken back")
+	d.shows("nothing was rolled back")
 	d.calmly("u")
 	d.shows("≠ notes.txt: both have changed it")
 	d.calmly("space", "j")
@@ -352,13 +352,13 @@ func TestRollbackConflictsAndRedo(t *testing.T) {
 	d.settle()
 	d.shows("t ● as it is")
 	d.press("y")
-	d.shows("↶ taken back: 2 files; ctrl+r brings it again")
+	d.shows("↶ rolled back: 2 files; ctrl+r brings it again")
 	last := asked[len(asked)-1].Resolve
 	if len(last) != 2 || last[0].Way != api.WayMerge || last[1].Way != api.WayThere || last[0].Key != "k1" {
 		t.Errorf("carried out with %+v", last)
 	}
 	d.calmly("ctrl+r")
-	d.shows("Bring again what was taken back of action 11?")
+	d.shows("Bring again what was rolled back of #11?")
 	d.settle()
 	d.press("y")
 	d.shows("✓ brought again: 2 files")
@@ -413,7 +413,7 @@ func TestEndOffersWhatToDo(t *testing.T) {
 	d.shows("Write this session's changes")
 	d.press("esc", "k")
 	d.calmly("u")
-	d.shows("it has ended: r resumes it to take back, W applies all but this")
+	d.shows("it has ended: r resumes it to roll back, W applies all but this")
 	d.calmly("r")
 	d.shows("Resume fix-tests?")
 	d.calmly("y")
@@ -469,7 +469,7 @@ func TestOnlySelectedHunksAreShown(t *testing.T) {
 	d.calmly("u")
 	d.shows("+     return p.tokens[p.at]") // as it becomes
 	d.settle()
-	at := strings.Index(d.text(), "Take back")
+	at := strings.Index(d.text(), "Roll back")
 	if shown := d.text()[at:]; !strings.Contains(shown, "t := p.tokens[p.at]") || strings.Contains(shown, "ErrEmpty") {
 		t.Errorf("shows\n%s", shown)
 	}

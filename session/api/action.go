@@ -1,6 +1,11 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // ActionKind is what an agent did.
 type ActionKind string
@@ -10,6 +15,17 @@ const (
 	KindEdit    ActionKind = "edit"
 	KindCall    ActionKind = "call" // a question of the agent's own: nothing runs and nothing changes
 )
+
+// Title is the kind as a title begins.
+func (k ActionKind) Title() string {
+	switch k {
+	case KindEdit:
+		return "Edit"
+	case KindCall:
+		return "Question"
+	}
+	return "Command"
+}
 
 // ActionState is where an action is in its life. See session's transition table.
 type ActionState string
@@ -30,18 +46,10 @@ type Review string
 
 const (
 	ReviewNone       Review = ""           // nothing changed, or it hasn't ended
-	ReviewOpen       Review = "unreviewed" // changes wait to be kept or taken back
+	ReviewOpen       Review = "unreviewed" // changes wait to be kept or rolled back
 	ReviewKept       Review = "kept"
 	ReviewRolledBack Review = "rolled back" // nothing of the changes is left
 )
-
-// Words is how a review is said.
-func (r Review) Words() string {
-	if r == ReviewRolledBack {
-		return "taken back"
-	}
-	return string(r)
-}
 
 // Span is two checkpoints, of which the second goes on from the first, directly or
 // over others in between.
@@ -87,3 +95,20 @@ type Action struct {
 // Judged says whether a rule or a person let the action run, or didn't. An edit is
 // just there: it has a verdict once a person has given one.
 func (a Action) Judged() bool { return a.Verdict != "" && (a.Rule != "" || a.By != "rule") }
+
+// Numbered names actions by their numbers, the first thirty of them.
+func Numbered(ns []int) string {
+	var out []string
+	for _, n := range ns[:min(len(ns), 30)] {
+		out = append(out, "#"+strconv.Itoa(n))
+	}
+	last := len(out) - 1
+	switch more := len(ns) - len(out); {
+	case more > 0:
+		out = append(out, fmt.Sprintf("%d more", more))
+		last++
+	case last <= 0:
+		return strings.Join(out, "")
+	}
+	return strings.Join(out[:last], ", ") + " and " + out[last]
+}

@@ -2,10 +2,8 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"net/http"
-	"strings"
 )
 
 // BisectRequest asks for the action after which a command fails.
@@ -29,14 +27,10 @@ type BisectStep struct {
 
 // Words name the step on a line.
 func (s BisectStep) Words() string {
-	numbers := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Actions), " ", ", "), "[]")
-	switch len(s.Actions) {
-	case 0:
+	if len(s.Actions) == 0 {
 		return s.Title
-	case 1:
-		return "action " + numbers + ": " + s.Title
 	}
-	return "actions " + numbers + ": " + s.Title
+	return Numbered(s.Actions) + ": " + s.Title
 }
 
 // BisectRun is one run of the command.

@@ -134,7 +134,7 @@ func (t RollbackTarget) Words() (words, again string) {
 	case t.Home != nil:
 		return "a rollback of the home", "--home"
 	case t.ToBefore != 0:
-		return fmt.Sprintf("a rollback to before action %d", t.ToBefore), fmt.Sprintf("--to-before %d", t.ToBefore)
+		return fmt.Sprintf("a rollback to before #%d", t.ToBefore), fmt.Sprintf("--to-before %d", t.ToBefore)
 	case t.Redo != 0:
 		return fmt.Sprintf("undoing rollback %d", t.Redo), fmt.Sprintf("--redo %d", t.Redo)
 	case t.Selection != nil && len(t.Selection.Actions) > 0:
@@ -142,9 +142,9 @@ func (t RollbackTarget) Words() (words, again string) {
 		if len(t.Selection.Without)+len(t.Selection.Globs)+len(t.Selection.Files) == 0 {
 			again = "--action " + numbers
 		}
-		return "taking back action " + numbers, again
+		return "rolling back " + Numbered(t.Selection.Actions), again
 	}
-	return "taking back some of the session's changes", ""
+	return "rolling back some of the session's changes", ""
 }
 
 // Before is the target of going back to just before an action.

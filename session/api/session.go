@@ -327,6 +327,17 @@ func (e *Exit) Words() string {
 	return fmt.Sprintf("exit %d", e.Code)
 }
 
+// Failed says whether it ended as what failed does.
+func (e *Exit) Failed() bool { return e != nil && (e.Code != 0 || e.Signal != "") }
+
+// Marked are its words, with a mark where it failed.
+func (e *Exit) Marked() string {
+	if e.Failed() {
+		return "✗ " + e.Words()
+	}
+	return e.Words()
+}
+
 // Parent is what a session was forked from.
 type Parent struct {
 	ID         string    `json:"id"`

@@ -286,7 +286,7 @@ func (b *planner) recall() error {
 	}
 	b.lineage = lineage
 	if !f.whole {
-		b.left("…", "what this is a fork of was removed: what that had applied and this took away again, or made as it was at first, isn't taken back")
+		b.left("…", "what this is a fork of was removed: what that had applied and this took away again, or made as it was at first, isn't undone")
 	}
 	for i := range lineage {
 		w := &lineage[i]

@@ -112,7 +112,7 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 		return nil, err
 	}
 	for _, n := range r.Without {
-		b.left("…", fmt.Sprintf("what action %d changed, as it was asked for", n))
+		b.left("…", fmt.Sprintf("what #%d changed, as it was asked for", n))
 	}
 	if b.ignored > 0 {
 		b.left("…", fmt.Sprintf("git ignores %d of the changed files; chosen by their paths they come along", b.ignored))

@@ -154,7 +154,7 @@ func (b *planner) takeBack(d *diff.Difference) error {
 			b.left(r.path, fmt.Sprintf("the session has it as it first saw it, and what %s wrote wasn't the session's alone", &r.by))
 			continue
 		}
-		b.words[r.path] = fmt.Sprintf("takes back what %s wrote", &r.by)
+		b.words[r.path] = fmt.Sprintf("undoes what %s wrote", &r.by)
 		if r.held {
 			b.steps[r.path] = project.Step{Path: r.path, Old: r.was, New: wanted(r.want)}
 			continue

@@ -80,8 +80,8 @@ func TestReturnedSelected(t *testing.T) {
 		"the action":           {api.Selection{Globs: []string{"[an]"}, Actions: []int{2}}, []string{"M a", "D n"}},
 		"both":                 {api.Selection{Globs: []string{"[an]"}, Actions: []int{1, 2}}, []string{"M a", "D n"}},
 		"the one before it":    {api.Selection{Globs: []string{"[an]"}, Actions: []int{1}}, nil},
-		"without it":           {api.Selection{Globs: []string{"[an]"}, Without: []int{2}}, []string{"left …: what action 2 changed, as it was asked for"}},
-		"without what made it": {api.Selection{Globs: []string{"[an]"}, Without: []int{1}}, []string{"left …: what action 1 changed, as it was asked for"}},
+		"without it":           {api.Selection{Globs: []string{"[an]"}, Without: []int{2}}, []string{"left …: what #2 changed, as it was asked for"}},
+		"without what made it": {api.Selection{Globs: []string{"[an]"}, Without: []int{1}}, []string{"left …: what #1 changed, as it was asked for"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _, _ := reverted(t)

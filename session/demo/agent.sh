@@ -27,7 +27,7 @@ sh test.sh
 echo "   the test ended with $?"
 
 say "I write down what I found: an edit, no program runs."
-hint "I am frozen until you keep it (y) or take it back (u)."
+hint "I am frozen until you keep it (y) or roll it back (u)."
 echo "greet.sh greets nobody" >> notes.txt
 
 say "I mend the greeting."
@@ -44,7 +44,7 @@ rm -rf ./*
 if [ -f README.md ]; then
   say "It was denied, so I leave it alone."
 else
-  say "All gone. Select that action and press u to take it back."
+  say "All gone. Select that action and press u to roll it back."
 fi
 
 say "Let me phone home."
@@ -59,7 +59,7 @@ say "I would like to see your private key."
 cat ~/.ssh/id_ed25519 && echo "   I have your key" || echo "   there is no key here"
 
 say "Last, I tidy up in my own way."
-hint "approve it, look at what it did, and take it back (u)."
+hint "approve it, look at what it did, and roll it back (u)."
 sh tidy.sh
 cat greet.sh
 

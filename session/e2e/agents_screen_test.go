@@ -105,7 +105,7 @@ func TestAgentsScreen(t *testing.T) {
 		tm.agentShows("The work is done.")
 		got := results(t, model, 5)
 		// A hook tells of what was taken back with the edit, else the next command does.
-		if !strings.Contains(got[1], reason) || !strings.Contains(got[4], "a - b") || !strings.Contains(got[3]+got[4], "taken back by the person") {
+		if !strings.Contains(got[1], reason) || !strings.Contains(got[4], "a - b") || !strings.Contains(got[3]+got[4], "rolled back by the person") {
 			t.Errorf("the model was told %q", got)
 		}
 

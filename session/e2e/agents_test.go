@@ -452,7 +452,7 @@ func TestAgentsTakenBack(t *testing.T) {
 			return approving(q)
 		})
 		got := results(t, model, 3)[2]
-		if !strings.Contains(got, "return a - b") || !strings.Contains(got, "calc.py restored by the person") && !strings.Contains(got, "taken back by the person") {
+		if !strings.Contains(got, "return a - b") || !strings.Contains(got, "calc.py restored by the person") && !strings.Contains(got, "rolled back by the person") {
 			t.Errorf("after it, the file was %q", got)
 		}
 		if r.exit != 0 || !strings.Contains(r.output, "The work is done.") {

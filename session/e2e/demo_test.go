@@ -83,16 +83,16 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.decide("◆ #8 command held", "a")
 	tm.held("1 of 2 held")
 	tm.press(leader + "4")
-	tm.awake("u take back")
-	const plan = "Take back what action 8 changed?"
+	tm.awake("u roll back")
+	const plan = "Roll back what #8 changed?"
 	tm.answer("u", "shows what would go back", func() bool { return strings.Contains(tm.text(), plan) })
-	tm.shows("M greet.sh", "M notes.txt", "y take it back")
+	tm.shows("M greet.sh", "M notes.txt", "y roll it back")
 	tm.gone("keys answer in a moment")
-	tm.answer("y", "taken back", func() bool { return !strings.Contains(tm.text(), plan) })
+	tm.answer("y", "rolled back", func() bool { return !strings.Contains(tm.text(), plan) })
 	tm.held("#9 held")
-	tm.until("the list says that it was taken back", func() bool {
+	tm.until("the list says that it was rolled back", func() bool {
 		return slices.ContainsFunc(tm.box("4 Actions"), func(r string) bool {
-			return strings.Contains(r, "sh tidy.sh") && strings.Contains(r, "taken back")
+			return strings.Contains(r, "sh tidy.sh") && strings.Contains(r, "rolled back")
 		})
 	})
 	tm.decide("◆ #9 command held", "a")

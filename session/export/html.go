@@ -119,7 +119,7 @@ func (r *run) facts() []reportFact {
 		facts = append(facts, reportFact{"Not applied", fmt.Sprintf("changed files that aren't in the project folder: %d", s.Unapplied), "warn"})
 	}
 	if s.Unreviewed > 0 {
-		facts = append(facts, reportFact{"Not reviewed", fmt.Sprintf("actions whose changes were neither kept nor taken back: %d", s.Unreviewed), "warn"})
+		facts = append(facts, reportFact{"Not reviewed", fmt.Sprintf("actions whose changes were neither kept nor rolled back: %d", s.Unreviewed), "warn"})
 	}
 	if s.Commit != "" {
 		facts = append(facts, reportFact{"Commit", s.Commit + " " + s.Branch, ""})
@@ -204,7 +204,7 @@ func (r *run) actionRows() error {
 		if a.Exit != nil && (a.Exit.Code != 0 || a.Exit.Signal != "") {
 			outcome.Class += " bad"
 		}
-		if w := a.Review.Words(); w != "" {
+		if w := string(a.Review); w != "" {
 			outcome.More = append(outcome.More, w)
 		}
 		files := reportCell{Class: "w"}

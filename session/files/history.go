@@ -203,7 +203,7 @@ func (h *History) Scope(ctx context.Context, id string, in api.Scope) (Scope, er
 	if in.Action != 0 {
 		a, err := ledger.Doc[api.Action](ctx, h.Store, id, store.KindAction, int64(in.Action))
 		if err != nil {
-			return s, api.Problemf(api.CodeNotFound, "there is no action %d", in.Action)
+			return s, api.Problemf(api.CodeNotFound, "there is no #%d", in.Action)
 		}
 		s.From, s.To, err = s.Files.OfAction(ctx, a, nil)
 		return s, err

@@ -86,7 +86,7 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	o := &Outcome{Plan: p}
 	thaw, err := r.Freezer.Freeze(ctx)
 	if err != nil {
-		return o, fmt.Errorf("cannot freeze the agent, so nothing was taken back: %w", err)
+		return o, fmt.Errorf("cannot freeze the agent, so nothing was rolled back: %w", err)
 	}
 	defer r.thaw(thaw)
 	open := r.Box.OpenFiles()
@@ -136,7 +136,7 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 	}
 	for _, n := range p.Shown.Ends {
 		if err := desk.End(ctx, n); err != nil {
-			return o, fmt.Errorf("cannot end action %d first: %w", n, err)
+			return o, fmt.Errorf("cannot end #%d first: %w", n, err)
 		}
 		o.Killed = append(o.Killed, n)
 	}

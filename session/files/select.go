@@ -94,9 +94,9 @@ func (s *selecting) named(numbers, but []int) ([]api.Action, error) {
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
 		switch {
 		case n < 1 || n > len(s.all):
-			return nil, api.Problemf(api.CodeNotFound, "there is no action %d", n)
+			return nil, api.Problemf(api.CodeNotFound, "there is no #%d", n)
 		case s.all[n-1].State == api.ActionRunning:
-			return nil, api.Problemf(api.CodeBusy, "action %d still runs: its changes can be chosen when it has ended", n)
+			return nil, api.Problemf(api.CodeBusy, "#%d still runs: its changes can be chosen when it has ended", n)
 		case !slices.Contains(but, n) && s.all[n-1].Review != api.ReviewRolledBack:
 			out = append(out, s.all[n-1])
 		}
@@ -131,16 +131,13 @@ func (s *selecting) others(path string, but []api.Action) string {
 	var ns []string
 	for _, n := range s.by[path] {
 		if !slices.ContainsFunc(but, func(a api.Action) bool { return a.N == n }) {
-			ns = append(ns, strconv.Itoa(n))
+			ns = append(ns, "#"+strconv.Itoa(n))
 		}
 	}
-	switch len(ns) {
-	case 0:
+	if len(ns) == 0 {
 		return ""
-	case 1:
-		return "action " + ns[0] + " changed it too"
 	}
-	return "actions " + strings.Join(ns[:min(len(ns), 10)], ", ") + " changed it too"
+	return strings.Join(ns[:min(len(ns), 10)], ", ") + " changed it too"
 }
 
 // actions makes the state that has what the chosen actions changed: as it is now,

@@ -119,13 +119,13 @@ func TestSelect(t *testing.T) {
 		"two": {api.Selection{Actions: []int{two}}, []string{"M a " + flat(line("7=two")), "M b " + flat(line("4=two"))}, nil},
 		"what builds on others": {
 			api.Selection{Actions: []int{three, four}}, []string{"M b " + flat(line("1=four")), "A src/d 3"},
-			[]string{clash + "action 2 changed it too", "own: it isn't there; action 1 changed it too"},
+			[]string{clash + "#2 changed it too", "own: it isn't there; #1 changed it too"},
 		},
 		"without one": {
 			api.Selection{Without: []int{one}}, []string{"M a " + flat(line("7=two")), both[1], both[2], both[3]},
-			[]string{"own: it was changed, and would go; action 3 changed it too"},
+			[]string{"own: it was changed, and would go; #3 changed it too"},
 		},
-		"without two": {api.Selection{Without: []int{two}}, []string{"M a " + flat(line("1=one")), both[1], both[2], both[3]}, []string{clash + "actions 3, 4 changed it too"}},
+		"without two": {api.Selection{Without: []int{two}}, []string{"M a " + flat(line("1=one")), both[1], both[2], both[3]}, []string{clash + "#3, #4 changed it too"}},
 		"without three and four": {
 			api.Selection{Without: []int{three, four}}, []string{both[0], "M b " + flat(line("4=two")), "A own 1"}, nil,
 		},

@@ -85,14 +85,14 @@ func (b *backing) actions(ctx context.Context, in api.Selection) error {
 	numbers = slices.DeleteFunc(numbers, func(n int) bool { return slices.Contains(in.Without, n) })
 	for _, n := range slices.Backward(numbers) {
 		if n < 1 || n > len(b.p.Actions) {
-			return api.Problemf(api.CodeNotFound, "there is no action %d", n)
+			return api.Problemf(api.CodeNotFound, "there is no #%d", n)
 		}
 		a := &b.p.Actions[n-1]
 		switch {
 		case a.Before == 0 || a.Apart:
-			return api.Problemf(api.CodeInvalid, "action %d has no changes of its own: it is housekeeping, or an agent", n)
+			return api.Problemf(api.CodeInvalid, "#%d has no changes of its own: it is housekeeping, or an agent", n)
 		case a.TakenBack:
-			return api.Problemf(api.CodeInvalid, "action %d was taken back already", n)
+			return api.Problemf(api.CodeInvalid, "#%d was rolled back already", n)
 		}
 		if err := b.action(ctx, a, filter); err != nil {
 			return err
@@ -157,7 +157,7 @@ func (b *backing) later(ctx context.Context, after *Past, path string) string {
 		}
 		for _, s := range a.Spans {
 			if some, err := b.holdsSome(ctx, s, []string{path}); err == nil && some { // only words
-				return fmt.Sprintf("action %d changed it since", a.N)
+				return fmt.Sprintf("#%d changed it since", a.N)
 			}
 		}
 	}
@@ -167,7 +167,7 @@ func (b *backing) later(ctx context.Context, after *Past, path string) string {
 // session takes back what the session changed of some files.
 func (b *backing) session(ctx context.Context, in api.Selection) error {
 	if len(in.Without) > 0 {
-		return api.Problemf(api.CodeInvalid, "actions are taken back by name; all but some can't be")
+		return api.Problemf(api.CodeInvalid, "actions are rolled back by name; all but some can't be")
 	}
 	filter, err := chooserOf(in)
 	if err != nil {

@@ -93,7 +93,7 @@ func (p Place) Plan(ctx context.Context, box Box, profile *policy.Profile, of ap
 	for blocked := l.blocked(out.takes); len(blocked) > 0; blocked = l.blocked(out.takes) {
 		for other, taken := range blocked {
 			if len(paths) > 0 {
-				return nil, api.Problemf(api.CodeInvalid, "~/%s can't be taken back without ~/%s: one is below the other, which is no folder now or was none; name that too", api.Escape(taken), api.Escape(other))
+				return nil, api.Problemf(api.CodeInvalid, "~/%s can't be rolled back without ~/%s: one is below the other, which is no folder now or was none; name that too", api.Escape(taken), api.Escape(other))
 			}
 			delete(out.stays, other) // what is in the way of the rest can't stay when all is meant
 			out.takes[other] = l.differs[other].then()
@@ -174,7 +174,7 @@ func (p Place) CarryOut(ctx context.Context, box Box, plan *Plan, begin func(lef
 	}
 	report, err := box.RestoreHome(ctx, steps, restore.NewSource(l.lower, nil))
 	if err != nil {
-		return nil, fmt.Errorf("cannot take back what was changed in the home: %w", err)
+		return nil, fmt.Errorf("cannot roll back what was changed in the home: %w", err)
 	}
 	failed := report.Failed
 	after, err := p.live(ctx, box)

@@ -134,7 +134,7 @@ func (h *History) atAction(ctx context.Context, s api.Session, parts api.Parts) 
 		return api.At{}, err
 	}
 	if len(told) == 0 {
-		return api.At{}, api.Problemf(api.CodeNotFound, "there is no action %d in session %s; stepbox show %s lists them", parts.Action, s.Name, s.ID)
+		return api.At{}, api.Problemf(api.CodeNotFound, "there is no #%d in session %s; stepbox show %s lists them", parts.Action, s.Name, s.ID)
 	}
 	at := api.At{Time: told[0].At, Seq: told[0].Seq - 1}
 	var a api.Action

@@ -53,7 +53,7 @@ func TestTimeline(t *testing.T) {
 	attempt := record(t, st, s.ID, "attempt.opened", store.KindAttempt, 1, api.Attempt{ID: 1, Action: 3, Name: "example.org", Port: 443, Verdict: api.Deny})
 	mark(attempt, api.MarkAttempt, 1, 3, "example.org:443")
 	mark(attempt, api.MarkDenied, 1, 3, "example.org:443")
-	mark(record(t, st, s.ID, "rollback.started", store.KindRollback, 1, api.Rollback{ID: 1, RollbackTarget: api.Before(3)}), api.MarkRollback, 1, 0, "a rollback to before action 3")
+	mark(record(t, st, s.ID, "rollback.started", store.KindRollback, 1, api.Rollback{ID: 1, RollbackTarget: api.Before(3)}), api.MarkRollback, 1, 0, "a rollback to before #3")
 	mark(record(t, st, s.ID, "apply.started", store.KindApply, 1, api.Apply{ID: 1, Files: 2}), api.MarkApply, 1, 0, "2 files")
 	s.Resumed, s.Command = 1, "claude"
 	mark(record(t, st, s.ID, "session.started", store.KindSession, 0, s), api.MarkResume, 1, 0, "claude")

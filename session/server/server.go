@@ -199,7 +199,7 @@ func (s *server) action(q *http.Request) (any, error) {
 			return a, nil
 		}
 	}
-	return nil, api.Problemf(api.CodeNotFound, "there is no action %d", n)
+	return nil, api.Problemf(api.CodeNotFound, "there is no #%d", n)
 }
 
 // live wraps what only a live session can do.

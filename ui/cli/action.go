@@ -40,8 +40,8 @@ func (c command) showAction(s api.Session, n int) error {
 		Attempts  []api.Attempt  `json:"attempt_list"`
 	}
 	return c.print(whole{a, execs, held, attempts}, func(w io.Writer) {
-		row(w, fmt.Sprintf("action %d", a.N), "%s", a.Title)
-		fmt.Fprintf(w, "state\t%s %s\n", a.State, a.Exit.Words())
+		row(w, fmt.Sprintf("#%d", a.N), "%s", a.Title)
+		fmt.Fprintf(w, "state\t%s %s\n", a.State, a.Exit.Marked())
 		if a.Judged() {
 			row(w, "verdict", "%s by %s (%s)", a.Verdict, a.By, a.Rule)
 		}
@@ -49,10 +49,10 @@ func (c command) showAction(s api.Session, n int) error {
 			row(w, "reason", "%s", a.Reason)
 		}
 		if a.Files > 0 {
-			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(a.Review.Words()+" "+a.Kept))
+			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
 		}
 		if len(a.SharedWith) > 0 {
-			row(w, "shared", "action %s ran as well and may have made some of them", numbers(a.SharedWith))
+			row(w, "shared", "%s ran as well and may have made some of them", api.Numbered(a.SharedWith))
 		}
 		if a.Effects != nil {
 			for _, did := range a.Effects.Words {
@@ -72,7 +72,7 @@ func (c command) showAction(s api.Session, n int) error {
 			printQuestion(w, q)
 		}
 		for _, e := range execs {
-			row(w, fmt.Sprintf("exec %d", e.Pid), "%s  %s %s%s", strings.Join(e.Argv, " "), e.Verdict, e.Exit.Words(), e.Failure)
+			row(w, fmt.Sprintf("exec %d", e.Pid), "%s  %s %s%s", strings.Join(e.Argv, " "), e.Verdict, e.Exit.Marked(), e.Failure)
 		}
 		for _, t := range attempts[:min(len(attempts), maxShown)] {
 			row(w, "network", "%s  %s %s  %s", destination(t), t.Verdict, t.Rule, t.Failure)

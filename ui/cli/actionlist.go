@@ -37,7 +37,7 @@ func printActions(w io.Writer, l actionList, actions []api.Action, questions []a
 	room, folded := l.room(actions), 0
 	unfold := func() {
 		if folded > 0 {
-			fmt.Fprintf(w, "   …\t\t%d of housekeeping (--all)\t\n", folded)
+			fmt.Fprintf(w, "    …\t\t%d of housekeeping (--all)\t\n", folded)
 		}
 		folded = 0
 	}
@@ -54,7 +54,7 @@ func printActions(w io.Writer, l actionList, actions []api.Action, questions []a
 		fmt.Fprintln(w)
 	}
 	for _, q := range questions {
-		what := fmt.Sprintf("action %d", q.Action)
+		what := fmt.Sprintf("#%d", q.Action)
 		switch {
 		case q.Connection != nil:
 			what = "connection"
@@ -86,7 +86,7 @@ func (l actionList) room(actions []api.Action) int {
 			more = max(more, utf8.RuneCountInString(moreWords(a)))
 		}
 	}
-	const number, gaps = 4, 6
+	const number, gaps = 5, 6
 	return min(max(l.cols-number-gaps-state-min(more, l.cols/3), leastTitle), mostTitle)
 }
 
@@ -96,7 +96,7 @@ func stateWords(a api.Action) string {
 	case a.State == api.ActionHeld:
 		return "HELD"
 	case a.Exit != nil:
-		return a.Exit.Words()
+		return a.Exit.Marked()
 	}
 	return string(a.State)
 }
@@ -111,7 +111,7 @@ func moreWords(a api.Action) string {
 		more = append(more, did)
 	}
 	if a.Review != api.ReviewNone {
-		more = append(more, a.Review.Words())
+		more = append(more, string(a.Review))
 	}
 	if a.State == api.ActionDenied && a.Reason != "" {
 		more = append(more, a.Reason)
@@ -127,5 +127,5 @@ func moreWords(a api.Action) string {
 
 // actionLine is an action as a row of a list, its title no longer than room.
 func actionLine(a api.Action, room int) string {
-	return fmt.Sprintf("%4d\t%s\t%s\t%s", a.N, stateWords(a), cut(a.Title, room), moreWords(a))
+	return fmt.Sprintf("%5s\t%s\t%s\t%s", fmt.Sprintf("#%d", a.N), stateWords(a), cut(a.Title, room), moreWords(a))
 }

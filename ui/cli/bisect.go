@@ -125,7 +125,7 @@ func (c command) printBisected(s api.Session, b api.Bisected) error {
 	switch {
 	case len(st.Actions) == 0:
 	case s.Live():
-		fmt.Fprintf(c.out, "stepbox rollback %s --action %d takes it back\n", s.ID, st.Actions[0])
+		fmt.Fprintf(c.out, "stepbox rollback %s --action %d rolls it back\n", s.ID, st.Actions[0])
 	default:
 		fmt.Fprintf(c.out, "stepbox apply %s --without %d leaves it out\n", s.ID, st.Actions[0])
 	}

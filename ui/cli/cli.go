@@ -144,6 +144,9 @@ func write(out io.Writer, asJSON bool, v any, plain func(w io.Writer)) error {
 		e.SetIndent("", "  ")
 		return e.Encode(v)
 	}
+	if isTerminal(out) && !NoColour() {
+		out = reddening{out}
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	plain(w)
 	return w.Flush()

@@ -138,7 +138,7 @@ func TestShowHeld(t *testing.T) {
 	of["GET /v1/sessions/one/questions"] = []api.Question{{ID: 1, Action: 2, Title: "make install", Rule: "step mode"}}
 	of["GET /v1/sessions/one/actions"] = []api.Action{{N: 1, Said: &api.Said{Text: "before"}}, {N: 2, State: api.ActionHeld, Said: &api.Said{Text: "I install it", Source: "message"}}}
 	out, _ := serve(t, of).run("show", "x")
-	if _, last, ok := strings.Cut(out, "held: action 2"); !ok || !strings.Contains(last, "I install it") || strings.Contains(last, "before") {
+	if _, last, ok := strings.Cut(out, "held: #2"); !ok || !strings.Contains(last, "I install it") || strings.Contains(last, "before") {
 		t.Errorf("it shows\n%s", out)
 	}
 }
@@ -149,7 +149,7 @@ func TestNothingIsHeldInAnEndedSession(t *testing.T) {
 	of["GET /v1/sessions/one/questions"] = []api.Question{}
 	of["GET /v1/sessions/one/actions/1"] = api.Action{N: 1, State: api.ActionHeld}
 	out, code := serve(t, of).run("approve", "x", "1")
-	if want := "action 1 isn't held any more: the session is interrupted; stepbox resume one goes on with it"; code != 3 || !strings.Contains(out, want) {
+	if want := "#1 isn't held any more: the session is interrupted; stepbox resume one goes on with it"; code != 3 || !strings.Contains(out, want) {
 		t.Errorf("it says %q and ends with %d", out, code)
 	}
 }
@@ -172,7 +172,7 @@ func TestAnswers(t *testing.T) {
 		out   string
 		asked string
 	}{
-		"approve 1":             {0, "allow: action 9  done", decide(1, "h1", `"approve"`)},
+		"approve 1":             {0, "allow: #9  done", decide(1, "h1", `"approve"`)},
 		"approve 1 --into":      {0, "allow", decide(1, "h1", `"into"`)},
 		"approve 1 --over":      {0, "allow", decide(1, "h1", `"over"`)},
 		"approve 1 --keep":      {0, "allow", decide(1, "h1", `"approve-keep"`)},
@@ -180,10 +180,10 @@ func TestAnswers(t *testing.T) {
 		"approve 2":             {1, "approved by its hash (stepbox approve one 2 --hash h2): cc", ""},
 		"approve 2 --hash h3":   {0, "allow", decide(3, "h3", `"approve"`)},
 		"deny 2 --reason a\tb":  {0, "allow", decide(2, "h2", `"deny","reason":"a\tb"`)},
-		"approve 4":             {3, "action 4 isn't held: it is denied (deny by tui)", ""},
-		"approve 5":             {1, "there is no action 5", ""},
+		"approve 4":             {3, "#4 isn't held: it is denied (deny by tui)", ""},
+		"approve 5":             {1, "there is no #5", ""},
 		"deny 7":                {0, "allow", decide(7, "h7", `"deny"`)}, // not the request
-		"approve 8":             {3, "action 8 itself isn't held; of what it does waits: sign (stepbox approve one q8, or deny)", ""},
+		"approve 8":             {3, "#8 itself isn't held; of what it does waits: sign (stepbox approve one q8, or deny)", ""},
 		"approve q8":            {0, "allow: done", decide(8, "h8", `"approve"`)},
 		"deny x 1 --hash other": {0, "allow", decide(1, "other", `"deny"`)},
 	} {
@@ -214,10 +214,10 @@ func TestStates(t *testing.T) {
 		show []string
 	}{
 		"running":     {api.Session{State: api.SessionRunning, Mode: api.ModeStep, Held: 2, Actions: 3}, "running step 2 3", nil},
-		"exit":        {api.Session{State: api.SessionEnded, Exit: &api.Exit{Code: 4}}, "ended exit 4", []string{"ended, exit 4"}},
-		"signal":      {api.Session{State: api.SessionEnded, Exit: &api.Exit{Code: 137, Signal: "SIGKILL"}}, "ended SIGKILL", []string{"ended, SIGKILL"}},
+		"exit":        {api.Session{State: api.SessionEnded, Exit: &api.Exit{Code: 4}}, "ended ✗ exit 4", []string{"ended, ✗ exit 4"}},
+		"signal":      {api.Session{State: api.SessionEnded, Exit: &api.Exit{Code: 137, Signal: "SIGKILL"}}, "ended ✗ SIGKILL", []string{"ended, ✗ SIGKILL"}},
 		"failed":      {api.Session{State: api.SessionEnded, EndedBy: api.ByFailure, Reason: "no room"}, "failed", []string{"because no room"}},
-		"interrupted": {api.Session{State: api.SessionInterrupted, CutOffOf: &api.RollbackTarget{ToBefore: 5}}, "interrupted: a rollback to before action 5 was under way", []string{"beware a rollback to before action 5 was under way: files may be as they were before it or after; stepbox resume one, then stepbox rollback one --to-before 5 does it again"}},
+		"interrupted": {api.Session{State: api.SessionInterrupted, CutOffOf: &api.RollbackTarget{ToBefore: 5}}, "interrupted: a rollback to before #5 was under way", []string{"beware a rollback to before #5 was under way: files may be as they were before it or after; stepbox resume one, then stepbox rollback one --to-before 5 does it again"}},
 		"weaker":      {api.Session{State: api.SessionRunning, Warnings: []string{"no cgroups"}, Hidden: []string{".env", "key"}, Redacted: []string{".git/config"}}, "running", []string{"warning no cgroups", "hidden .env, key", "without secrets .git/config"}},
 		"bounded":     {api.Session{State: api.SessionRunning, Limits: api.Limits{Source: "cgroup v2", Memory: 1 << 30, CPUs: 1.5, Pids: 9, WallTime: time.Minute}}, "running", []string{"limits memory 1G, cpus 1.5, pids 9, wall time 1m0s (cgroup v2)"}},
 		"a commit":    {api.Session{State: api.SessionRunning, Commit: strings.Repeat("ab", 20), Branch: "refs/heads/main", Base: &api.Base{Kind: "git", Files: 2, Reason: "too large"}}, "running", []string{"base commit abababababab on main, 2 files changed or not tracked, incomplete: too large"}},
@@ -237,12 +237,12 @@ func TestStates(t *testing.T) {
 		}
 		out, code = a.run("show", "x")
 		plain := spaces.ReplaceAllString(out, " ")
-		for _, want := range append(c.show, " 1 HELD t1", " 2 running t2 3 left running", " 3 SIGTERM 1 file +2 -0, unreviewed", " 4 denied ask Kim", " 5 abandoned", " … 1 of housekeeping (--all)", " 7 later") {
+		for _, want := range append(c.show, " #1 HELD t1", " #2 running t2 3 left running", " #3 ✗ SIGTERM 1 file +2 -0, unreviewed", " #4 denied ask Kim", " #5 abandoned", " … 1 of housekeeping (--all)", " #7 later") {
 			if code != 0 || !strings.Contains(plain, want) {
 				t.Errorf("%s: exit %d, no %q in\n%s", name, code, want, out)
 			}
 		}
-		if out, code = a.run("show", "x", "--all"); code != 0 || !strings.Contains(spaces.ReplaceAllString(out, " "), " 6 ended housekeeping") {
+		if out, code = a.run("show", "x", "--all"); code != 0 || !strings.Contains(spaces.ReplaceAllString(out, " "), " #6 ended housekeeping") {
 			t.Errorf("%s: exit %d, not all is in\n%s", name, code, out)
 		}
 	}

@@ -29,19 +29,19 @@ func (c command) question(s api.Session, n int, hash string) (api.Question, erro
 	}
 	if len(held) > 0 {
 		waits := strings.TrimPrefix(heldLine(s.ID, held[0]), "stepbox: held: ")
-		return api.Question{}, &api.Problem{Code: api.CodeGone, Message: fmt.Sprintf("action %d itself isn't held; of what it does waits: %s", n, waits)}
+		return api.Question{}, &api.Problem{Code: api.CodeGone, Message: fmt.Sprintf("#%d itself isn't held; of what it does waits: %s", n, waits)}
 	}
 	if a, err := c.client.Action(c.ctx, s.ID, n); err == nil {
 		if !s.Live() {
-			return api.Question{}, &api.Problem{Code: api.CodeNotLive, Message: fmt.Sprintf("action %d isn't held any more: the session is %s; stepbox resume %s goes on with it", n, s.State, s.ID)}
+			return api.Question{}, &api.Problem{Code: api.CodeNotLive, Message: fmt.Sprintf("#%d isn't held any more: the session is %s; stepbox resume %s goes on with it", n, s.State, s.ID)}
 		}
 		state := string(a.State)
 		if a.By != "" && a.Verdict != "" {
 			state += fmt.Sprintf(" (%s by %s)", a.Verdict, a.By)
 		}
-		return api.Question{}, &api.Problem{Code: api.CodeGone, Message: fmt.Sprintf("action %d isn't held: it is %s", n, state)}
+		return api.Question{}, &api.Problem{Code: api.CodeGone, Message: fmt.Sprintf("#%d isn't held: it is %s", n, state)}
 	}
-	return api.Question{}, &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no action %d", n)}
+	return api.Question{}, &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no #%d", n)}
 }
 
 // answer answers what is held of an action.
@@ -53,15 +53,15 @@ func (c command) answer(s api.Session, n int, d api.Decision) error {
 	if d.Hash == "" && d.Answer != api.AnswerDeny && q.Subject == api.SubjectNested {
 		// One after the other may be held under the same number: what was
 		// seen may have gone away and something else have come.
-		return fmt.Errorf("action %d may hold another program soon; this one is approved by its hash (stepbox approve %s %d --hash %s): %s",
+		return fmt.Errorf("#%d may hold another program soon; this one is approved by its hash (stepbox approve %s %d --hash %s): %s",
 			n, s.ID, n, q.Hash, cut(q.Title, lineMost))
 	}
 	d.Question, d.Hash, d.By = q.ID, cmp.Or(d.Hash, q.Hash), "cli"
 	q, err = c.client.Decide(c.ctx, s.ID, d)
 	if d.For == "" {
-		return c.say(q, err, "%s: action %d  %s", q.Closed, q.Action, cut(q.Title, lineMost))
+		return c.say(q, err, "%s: #%d  %s", q.Closed, q.Action, cut(q.Title, lineMost))
 	}
-	return c.say(q, err, "%s %s: action %d  %s", q.Closed, forWords(d.For), q.Action, cut(cmp.Or(d.Pattern, q.Title), lineMost))
+	return c.say(q, err, "%s %s: #%d  %s", q.Closed, forWords(d.For), q.Action, cut(cmp.Or(d.Pattern, q.Title), lineMost))
 }
 
 // answerNamed answers what is held of an action, or a request, whichever is named last.
@@ -176,7 +176,7 @@ func keep(connect Connect) *cobra.Command {
 			return err
 		}
 		a, err := c.client.Keep(c.ctx, s.ID, n)
-		return c.say(a, err, "kept: action %d  %s", a.N, cut(a.Title, lineMost))
+		return c.say(a, err, "kept: #%d  %s", a.N, cut(a.Title, lineMost))
 	})
 	cmd.Flags().BoolVar(&home, "home", false, "take what an ended session changed in its home (run --home session), or only PATHs of it, into its profile's")
 	return cmd
@@ -223,7 +223,7 @@ func kill(connect Connect) *cobra.Command {
 	cmd := onSession(connect, command.session, "kill [SESSION]", "End a session's sandbox, or one action's processes", func(c command, s api.Session) error {
 		if action > 0 {
 			a, err := c.client.KillAction(c.ctx, s.ID, action)
-			return c.say(a, err, "killed: action %d  %s", a.N, cut(a.Title, lineMost))
+			return c.say(a, err, "killed: #%d  %s", a.N, cut(a.Title, lineMost))
 		}
 		ended, err := c.client.Kill(c.ctx, s.ID)
 		return c.say(ended, err, "killed: %s", s.Name) // as it is called now

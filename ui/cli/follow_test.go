@@ -79,9 +79,9 @@ func TestFollowsFromWhereItWentOn(t *testing.T) {
 func TestFollowSaysWhatPersonsAreTold(t *testing.T) {
 	f := following(t, api.Session{ID: "one", State: api.SessionEnded},
 		api.Event{Kind: "note", Note: &api.Note{Text: "your policy is in force"}},
-		api.Event{Kind: "note", Note: &api.Note{Text: "action 1 is ended: it ran for 2s\x1b[2J", Warn: true}},
+		api.Event{Kind: "note", Note: &api.Note{Text: "#1 is ended: it ran for 2s\x1b[2J", Warn: true}},
 		api.Event{Kind: "question.opened", Question: &api.Question{ID: 1, Action: 2, Subject: api.SubjectLimit, Title: "make", Rule: "it ran for 9s, which is its limit"}})
-	want := "stepbox: action 1 is ended: it ran for 2s\\x1b[2J\n" +
+	want := "stepbox: #1 is ended: it ran for 2s\\x1b[2J\n" +
 		"stepbox: held: make: it ran for 9s, which is its limit (stepbox approve one 2, or deny)\n"
 	if got := f.said(t); got != want {
 		t.Errorf("it said %q", got)

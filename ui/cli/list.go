@@ -160,7 +160,7 @@ func outcome(s api.Session) string {
 	case s.EndedBy == api.ByFailure:
 		state = "failed"
 	case s.Exit != nil:
-		state += " " + s.Exit.Words()
+		state += " " + s.Exit.Marked()
 	}
 	if s.Unapplied > 0 && !s.Live() {
 		state += fmt.Sprintf(", %d to apply", s.Unapplied)

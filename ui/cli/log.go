@@ -65,11 +65,11 @@ func eventLine(s api.Session, e api.Event) string {
 		if e.Kind == "action.kept" {
 			who = by(e.Action.ReviewedBy)
 		}
-		return line("%d %s %s%s", e.Action.N, e.Action.Title, strings.TrimSpace(e.Action.Exit.Words()+" "+e.Action.Review.Words()+" "+effectWords(*e.Action)), who)
+		return line("#%d %s %s%s", e.Action.N, e.Action.Title, strings.TrimSpace(e.Action.Exit.Marked()+" "+string(e.Action.Review)+" "+effectWords(*e.Action)), who)
 	case e.Decision != nil:
-		return line("action %d: %s by %s %s", e.Decision.Action, e.Decision.Answer, e.Decision.By, e.Decision.Reason)
+		return line("#%d: %s by %s %s", e.Decision.Action, e.Decision.Answer, e.Decision.By, e.Decision.Reason)
 	case e.Exec != nil && e.Kind != "exec.ended": // as older ones have it
-		return line("[%d] pid %d %s: %s %s", e.Exec.Action, e.Exec.Pid, strings.Join(e.Exec.Argv, " "), e.Exec.Rule, e.Exec.Failure)
+		return line("[#%d] pid %d %s: %s %s", e.Exec.Action, e.Exec.Pid, strings.Join(e.Exec.Argv, " "), e.Exec.Rule, e.Exec.Failure)
 	case e.Attempt != nil && e.Kind != "attempt.changed":
 		a := e.Attempt
 		return line("%s %s:%d %s %s (%s) %d out %d in %s", a.Protocol, a.Host(), a.Port, a.Verdict, a.Program, a.Rule, a.Sent, a.Received, a.Failure)
@@ -78,7 +78,7 @@ func eventLine(s api.Session, e api.Event) string {
 	case e.Rollback != nil:
 		r := e.Rollback
 		if r.ToBefore != 0 {
-			return line("to before action %d, %s %s", r.ToBefore, files(r.Files), r.Failure)
+			return line("to before #%d, %s %s", r.ToBefore, files(r.Files), r.Failure)
 		}
 		return line("%d: %s, %s %s", r.ID, rollbackWords(*r), files(r.Files), r.Failure)
 	case e.Apply != nil:
@@ -86,10 +86,10 @@ func eventLine(s api.Session, e api.Event) string {
 	case e.Claim != nil:
 		who := "the agent says"
 		if e.Claim.By != 0 {
-			who = fmt.Sprintf("action %d says, as if it were the agent", e.Claim.By)
+			who = fmt.Sprintf("#%d says, as if it were the agent", e.Claim.By)
 		}
 		if n := e.Claim.Actions; len(n) > 0 {
-			return line("%d, %s: %s; action %s came of it", e.Claim.N, who, e.Claim.Words(), numbers(n))
+			return line("%d, %s: %s; %s came of it", e.Claim.N, who, e.Claim.Words(), api.Numbered(n))
 		}
 		return line("%d, %s: %s", e.Claim.N, who, e.Claim.Words())
 	case e.Note != nil:

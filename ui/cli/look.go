@@ -91,7 +91,7 @@ func printSession(w io.Writer, s api.Session, sp *api.Space) {
 	fmt.Fprintf(w, "project\t%s\n", s.Workspace)
 	state := string(s.State)
 	if s.Exit != nil {
-		state += ", " + s.Exit.Words()
+		state += ", " + s.Exit.Marked()
 	}
 	fmt.Fprintf(w, "state\t%s, mode %s\n", state, s.Mode)
 	if !s.Live() && s.Unapplied > 0 {

@@ -297,7 +297,7 @@ func told(e api.Event) string {
 		a := e.Action
 		switch {
 		case e.Kind == "action.ended", e.Kind == "action.abandoned":
-			return fmt.Sprintf("#%d %s (%s)", a.N, a.Title, cmp.Or(a.Exit.Words(), a.Reason, string(a.State)))
+			return fmt.Sprintf("#%d %s (%s)", a.N, a.Title, cmp.Or(a.Exit.Marked(), a.Reason, string(a.State)))
 		case e.Kind == "action.edited":
 			return fmt.Sprintf("#%d %s", a.N, a.Title)
 		case e.Kind == "action.denied":
@@ -314,7 +314,7 @@ func told(e api.Event) string {
 	case e.Apply != nil && e.Kind == "apply.done":
 		return "applied " + paint.Count(e.Apply.Files, "file", "files")
 	case e.Apply != nil && e.Kind == "apply.undone":
-		return "took what was applied back out of the project: " + paint.Count(e.Apply.Files, "file", "files")
+		return "undid what was applied to the project: " + paint.Count(e.Apply.Files, "file", "files")
 	case e.Session != nil && e.Kind == "session.started" && e.Session.Resumed > 0:
 		return "resumed with " + e.Session.Runs()
 	case e.Session != nil && e.Kind == "session.ended":

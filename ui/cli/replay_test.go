@@ -143,22 +143,22 @@ func TestReplayIsPlainText(t *testing.T) {
 // What happened is said once for each thing, in words.
 func TestReplayTellsWhatHappened(t *testing.T) {
 	for want, e := range map[string]api.Event{
-		"#3 go test ./... (exit 1)":                             {Kind: "action.ended", Action: &api.Action{N: 3, Title: "go test ./...", Exit: &api.Exit{Code: 1}}},
-		"#3 denied by tui: rm -rf / (not here)":                 {Kind: "action.denied", Action: &api.Action{N: 3, Title: "rm -rf /", By: "tui", Reason: "not here"}},
-		"#3 denied by rule: rm -rf /":                           {Kind: "action.denied", Action: &api.Action{N: 3, Title: "rm -rf /", By: "rule"}},
-		"#4 edit main.go":                                       {Kind: "action.edited", Action: &api.Action{N: 4, Title: "edit main.go"}},
-		"#3 held: make":                                         {Kind: "question.opened", Question: &api.Question{Action: 3, Title: "make"}},
-		"network: tcp example.org:443 (deny)":                   {Kind: "attempt.closed", Attempt: &api.Attempt{Protocol: "tcp", Name: "example.org", Port: 443, Verdict: api.Deny}},
-		"network: tcp 1.2.3.4:80 (allow)":                       {Kind: "attempt.opened", Attempt: &api.Attempt{Protocol: "tcp", Address: "1.2.3.4", Port: 80, Verdict: api.Allow}},
-		"#3 make (the session was interrupted)":                 {Kind: "action.ended", Action: &api.Action{N: 3, Title: "make", Reason: "the session was interrupted"}},
-		"#3 exec sh (ended)":                                    {Kind: "action.ended", Action: &api.Action{N: 3, Title: "exec sh", State: api.ActionEnded}},
-		"#3 make (abandoned)":                                   {Kind: "action.abandoned", Action: &api.Action{N: 3, Title: "make", State: api.ActionAbandoned}},
-		"took what was applied back out of the project: 1 file": {Kind: "apply.undone", Apply: &api.Apply{Files: 1}},
-		"a rollback to before action 3: done":                   {Kind: "rollback.done", Rollback: &api.Rollback{RollbackTarget: api.Before(3)}},
-		"a rollback to before action 3: disk full":              {Kind: "rollback.failed", Rollback: &api.Rollback{RollbackTarget: api.Before(3), Failure: "disk full"}},
-		"applied 1 file":                                        {Kind: "apply.done", Apply: &api.Apply{Files: 1}},
-		"resumed with claude":                                   {Kind: "session.started", Session: &api.Session{Resumed: 1, Command: "claude"}},
-		"ended":                                                 {Kind: "session.ended", Session: &api.Session{}},
+		"#3 go test ./... (✗ exit 1)":                   {Kind: "action.ended", Action: &api.Action{N: 3, Title: "go test ./...", Exit: &api.Exit{Code: 1}}},
+		"#3 denied by tui: rm -rf / (not here)":         {Kind: "action.denied", Action: &api.Action{N: 3, Title: "rm -rf /", By: "tui", Reason: "not here"}},
+		"#3 denied by rule: rm -rf /":                   {Kind: "action.denied", Action: &api.Action{N: 3, Title: "rm -rf /", By: "rule"}},
+		"#4 edit main.go":                               {Kind: "action.edited", Action: &api.Action{N: 4, Title: "edit main.go"}},
+		"#3 held: make":                                 {Kind: "question.opened", Question: &api.Question{Action: 3, Title: "make"}},
+		"network: tcp example.org:443 (deny)":           {Kind: "attempt.closed", Attempt: &api.Attempt{Protocol: "tcp", Name: "example.org", Port: 443, Verdict: api.Deny}},
+		"network: tcp 1.2.3.4:80 (allow)":               {Kind: "attempt.opened", Attempt: &api.Attempt{Protocol: "tcp", Address: "1.2.3.4", Port: 80, Verdict: api.Allow}},
+		"#3 make (the session was interrupted)":         {Kind: "action.ended", Action: &api.Action{N: 3, Title: "make", Reason: "the session was interrupted"}},
+		"#3 exec sh (ended)":                            {Kind: "action.ended", Action: &api.Action{N: 3, Title: "exec sh", State: api.ActionEnded}},
+		"#3 make (abandoned)":                           {Kind: "action.abandoned", Action: &api.Action{N: 3, Title: "make", State: api.ActionAbandoned}},
+		"undid what was applied to the project: 1 file": {Kind: "apply.undone", Apply: &api.Apply{Files: 1}},
+		"a rollback to before #3: done":                 {Kind: "rollback.done", Rollback: &api.Rollback{RollbackTarget: api.Before(3)}},
+		"a rollback to before #3: disk full":            {Kind: "rollback.failed", Rollback: &api.Rollback{RollbackTarget: api.Before(3), Failure: "disk full"}},
+		"applied 1 file":                                {Kind: "apply.done", Apply: &api.Apply{Files: 1}},
+		"resumed with claude":                           {Kind: "session.started", Session: &api.Session{Resumed: 1, Command: "claude"}},
+		"ended":                                         {Kind: "session.ended", Session: &api.Session{}},
 	} {
 		if got := told(e); got != want {
 			t.Errorf("%s is told as %q, want %q", e.Kind, got, want)

@@ -24,7 +24,7 @@ type rolling struct {
 func rollback(connect Connect) *cobra.Command {
 	var r rolling
 	var home bool
-	cmd := wrap(connect, "rollback [SESSION] | --home SESSION [PATH...]", "Take back what an action changed, or roll back to before it", cobra.ArbitraryArgs, func(c command, args []string) error {
+	cmd := wrap(connect, "rollback [SESSION] | --home SESSION [PATH...]", "Roll back an action alone, or to before it", cobra.ArbitraryArgs, func(c command, args []string) error {
 		b := r
 		b.command = c
 		if home {
@@ -39,7 +39,7 @@ func rollback(connect Connect) *cobra.Command {
 		return b.run(s)
 	})
 	cmd.PreRun = func(cmd *cobra.Command, _ []string) { r.stderr, r.stdin = cmd.ErrOrStderr(), cmd.InOrStdin() }
-	cmd.Long = "Take back what actions changed in a running session's files; the agent lives on.\n\n" +
+	cmd.Long = "Roll back what actions changed in a running session's files; the agent lives on.\n\n" +
 		"  --action N     that action's changes alone: later ones of other files stay, and those\n" +
 		"                 of other lines of the same files. --path narrows it down.\n" +
 		"  --to-before N  roll back: all that changed since just before action N. Of it, what\n" +
@@ -55,11 +55,11 @@ func rollback(connect Connect) *cobra.Command {
 		"With --dry-run only the plan is shown; --hash carries out that very plan."
 	cmd.Example = "  stepbox rollback --action 4 --dry-run\n  stepbox rollback fix-tests --action 4 --path 'src/**' --yes\n  stepbox rollback --redo 1\n  stepbox rollback --home fix-tests .claude/skills .bashrc"
 	f := cmd.Flags()
-	f.IntSliceVar(&r.chosen.Actions, "action", nil, "take back what this action changed; may be given more than once")
+	f.IntSliceVar(&r.chosen.Actions, "action", nil, "roll back what this action changed; may be given more than once")
 	f.StringArrayVar(&r.chosen.Globs, "path", nil, "only paths like this, as 'src/**'; may be given more than once")
 	f.IntVar(&r.target.ToBefore, "to-before", 0, "the action to go back to just before of")
 	f.Int64Var(&r.target.Redo, "redo", 0, "the rollback that is undone")
-	f.BoolVar(&home, "home", false, "take back what was changed in the session's home")
+	f.BoolVar(&home, "home", false, "roll back what was changed in the session's home")
 	f.StringArrayVar(&r.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=wanted, PATH=there or PATH=merge:…")
 	f.BoolVar(&r.dry, "dry-run", false, "only show what would be done")
 	f.BoolVarP(&r.yes, "yes", "y", false, "don't ask")
@@ -101,7 +101,7 @@ func (r *rolling) over(s api.Session, err error) error {
 	if !errors.As(err, &p) || p.Code != api.CodeNotLive || s.Live() {
 		return err
 	}
-	words := fmt.Sprintf("session %s has ended: nothing in it can be taken back before stepbox resume %s goes on with it", s.Name, s.ID)
+	words := fmt.Sprintf("session %s has ended: nothing in it can be rolled back before stepbox resume %s goes on with it", s.Name, s.ID)
 	for i, n := range r.chosen.Actions {
 		if i == 0 {
 			words += "; stepbox apply " + s.ID
@@ -184,25 +184,20 @@ func rollbackWords(r api.Rollback) string {
 	case r.Home != nil:
 		return "rolled back the home"
 	case r.ToBefore != 0:
-		return fmt.Sprintf("rolled back to before action %d", r.ToBefore)
+		return fmt.Sprintf("rolled back to before #%d", r.ToBefore)
 	case r.Away:
 		return fmt.Sprintf("what rollback %d had come again was taken away", r.Redo)
 	case r.Redo != 0:
 		return fmt.Sprintf("what rollback %d took away came again", r.Redo)
 	case r.Selection != nil && len(r.Selection.Actions) > 0:
-		some, noun := "took back", "action"
+		some := "rolled back "
 		if len(r.Actions) == 0 {
-			some = "took back parts of"
+			some = "rolled back parts of "
 		}
-		if len(r.Selection.Actions) > 1 {
-			noun = "actions"
-		}
-		return some + " " + noun + " " + numbers(r.Selection.Actions)
+		return some + api.Numbered(r.Selection.Actions)
 	}
-	return "took back some of the session's changes"
+	return "rolled back some of the session's changes"
 }
-
-func numbers(ns []int) string { return strings.Trim(fmt.Sprint(ns), "[]") }
 
 // leftWords says what a roll back left as it is; nothing when there is nothing.
 func leftWords(r api.Rollback) string {
@@ -220,20 +215,17 @@ func leftWords(r api.Rollback) string {
 // printRollback prints what would be done.
 func (r *rolling) printRollback(w io.Writer, p api.RollbackPlan) {
 	if len(p.Actions) > 0 {
-		verb := "takes back"
-		switch {
-		case p.ToBefore != 0:
-			verb = "rolls back"
-		case p.Redo != 0 && !p.Away:
+		verb := "rolls back"
+		if p.Redo != 0 && !p.Away {
 			verb = "brings again"
 		}
-		fmt.Fprintf(w, "%s actions\t%s\n", verb, numbers(p.Actions))
+		fmt.Fprintf(w, "%s\t%s\n", verb, api.Numbered(p.Actions))
 	}
 	if len(p.Ends) > 0 {
-		fmt.Fprintf(w, "ends running actions\t%s\n", numbers(p.Ends))
+		fmt.Fprintf(w, "ends, still running\t%s\n", api.Numbered(p.Ends))
 	}
 	if len(p.Lives) > 0 {
-		fmt.Fprintf(w, "goes on running\t%s: it may write again\n", numbers(p.Lives))
+		fmt.Fprintf(w, "goes on running\t%s: it may write again\n", api.Numbered(p.Lives))
 	}
 	for _, f := range p.Files {
 		line := f.Status + "\t" + f.Path

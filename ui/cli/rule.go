@@ -60,7 +60,7 @@ func forWords(e api.Extent) string {
 	return "once"
 }
 
-const forgetHelp = "take the rule on it back, from where it was made or the flag says"
+const forgetHelp = "forget the rule on it, where it was made or the flag says"
 
 func allow(connect Connect) *cobra.Command {
 	var to holding
@@ -163,7 +163,7 @@ func beatenWords(by string) string {
 func (c command) rule(s api.Session, r api.Rule, to holding, forget bool) error {
 	if forget {
 		if to.once {
-			return fmt.Errorf("%w: what was answered once is no rule that could be taken back", ErrUsage)
+			return fmt.Errorf("%w: what was answered once is no rule that could be forgotten", ErrUsage)
 		}
 		r.For = to.extent("")
 		s, err := c.client.RemoveRule(c.ctx, s.ID, r)

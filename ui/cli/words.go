@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 
 	"stepbox/ui/paint"
@@ -49,4 +50,15 @@ func since(t time.Time) string {
 		return fmt.Sprintf("%dh ago", int(d.Hours()))
 	}
 	return t.Local().Format("2006-01-02")
+}
+
+// reddening writes what failed in red: after the columns were made, whose width it
+// isn't part of.
+type reddening struct{ io.Writer }
+
+var failure = regexp.MustCompile(`✗ (exit \d+|SIG[A-Z0-9]+)`)
+
+func (r reddening) Write(p []byte) (int, error) {
+	_, err := r.Writer.Write(failure.ReplaceAll(p, []byte("\x1b["+red+"m$0\x1b[m")))
+	return len(p), err
 }

@@ -10,7 +10,7 @@ func WhyNot(i intent.Intent, q api.Question) string {
 	approve, ok := i.(intent.Approve)
 	_, always := i.(intent.Always)
 	if always && q.Connection == nil && q.Subject == api.SubjectEdit {
-		return "changes are kept (y) or taken back (u)"
+		return "changes are kept (y) or rolled back (u)"
 	}
 	if q.Subject == api.SubjectLimit && (always || !ofConnections(i)) {
 		return "it is an action at its limit: a lets it go on, d ends it"

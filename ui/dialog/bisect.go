@@ -95,7 +95,7 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	if d.done != nil {
 		there := "go there; " + keys.First(intent.Apply{Without: true}, keys.Actions) + " applies all but it"
 		if d.session.Live() {
-			there = "go there; " + keys.First(intent.Rollback{}, keys.Actions) + " takes it back"
+			there = "go there; " + keys.First(intent.Rollback{}, keys.Actions) + " rolls it back"
 		}
 		note, hints = text{}, []paint.Hint{{Key: "enter", Words: there, Off: d.found() == 0}, {Key: "↑↓ pgdn", Words: "scroll"}, leave}
 		rows = append(rows, row{})

@@ -2,7 +2,6 @@ package dialog
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -85,8 +84,8 @@ func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 // ConfirmKill asks before an action's processes, or with n 0 the whole sandbox,
 // are killed.
 func ConfirmKill(n int, title string) *Confirm {
-	c := &Confirm{Title: fmt.Sprintf("Kill action %d?", n), Do: intent.DoKill{Action: n}, YesFor: "kill its processes", Shown: confirms(fmt.Sprintf("kill %d", n))}
-	words := "Its processes end at once. Its changes stay and can be taken back."
+	c := &Confirm{Title: fmt.Sprintf("Kill #%d?", n), Do: intent.DoKill{Action: n}, YesFor: "kill its processes", Shown: confirms(fmt.Sprintf("kill %d", n))}
+	words := "Its processes end at once. Its changes stay and can be rolled back."
 	if n == 0 {
 		c.Title, c.YesFor = "Kill the whole sandbox?", "kill everything in it"
 		words = "The agent and all it started end at once, and the session is over. Its record, and the changes in it, stay."
@@ -104,30 +103,13 @@ func ConfirmKill(n int, title string) *Confirm {
 // confirms names a text that a yes is for.
 func confirms(text string) state.Target { return state.Target{Hash: text, Place: "confirm"} }
 
-// Numbers names actions, the first thirty of them.
-func Numbers(ns []int) string {
-	var out []string
-	for _, n := range ns[:min(len(ns), 30)] {
-		out = append(out, strconv.Itoa(n))
-	}
-	last := len(out) - 1
-	switch more := len(ns) - len(out); {
-	case more > 0:
-		out = append(out, fmt.Sprintf("%d more", more))
-		last++
-	case last <= 0:
-		return strings.Join(out, "")
-	}
-	return strings.Join(out[:last], ", ") + " and " + out[last]
-}
-
 // ConfirmEdit asks before an edit that waits is taken back.
 func ConfirmEdit(q api.Question, print string) *Confirm {
 	return &Confirm{
-		Title:  fmt.Sprintf("Take back what action %d changed?", q.Action),
+		Title:  fmt.Sprintf("Roll back what #%d changed?", q.Action),
 		Do:     intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerRollback},
-		YesFor: "take it back",
-		Doing:  "⋯ taking it back",
+		YesFor: "roll it back",
+		Doing:  "⋯ rolling it back",
 		Shown:  state.Target{Question: q.ID, Hash: print, Place: "confirm"},
 		build: func(dst uv.Screen, width int) []row {
 			var out []row

@@ -86,7 +86,7 @@ func (d *Decision) wordsFor(b keys.Binding) string {
 		}
 	case intent.Deny:
 		if d.shown.Subject == api.SubjectEdit {
-			return "take back, why…"
+			return "roll back, why…"
 		}
 	case intent.Always:
 		if d.shown.Request != nil {

@@ -118,7 +118,7 @@ func (d *Decision) Why(i intent.Intent) string {
 	if d.Off != "" && intent.Decides(i) {
 		return d.Off
 	}
-	const ownKeys, unread = "changes are kept (y) or taken back (u)", "scroll through all of it first (pgdn)"
+	const ownKeys, unread = "changes are kept (y) or rolled back (u)", "scroll through all of it first (pgdn)"
 	edit := d.shown.Subject == api.SubjectEdit
 	switch i.(type) {
 	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
@@ -141,7 +141,7 @@ func (d *Decision) Why(i intent.Intent) string {
 		}
 	case intent.Rollback:
 		if !edit {
-			return "nothing to take back: it hasn't run"
+			return "nothing to roll back: it hasn't run"
 		}
 	default:
 		return ""

@@ -70,13 +70,14 @@ type State struct {
 // ActionDetails tells of an action. The function says what it is now, so that
 // the dialog stays right while the action goes on.
 func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Apply, describe func(api.Action, time.Time) State) *Details {
-	d := &Details{Title: "Action " + strconv.Itoa(n)}
+	d := &Details{Title: fmt.Sprintf("Action #%d", n)}
 	d.build = func(dst uv.Screen, width int, now time.Time) []row {
 		a, ok := get()
 		if !ok {
 			return []row{muted("it is no longer known")}
 		}
 		st := describe(a, now)
+		d.Title = fmt.Sprintf("%s #%d", a.Kind.Title(), n)
 		d.Glyph, d.Token = st.Glyph, st.Mark
 		out := append(command(dst, a.Title, width), row{})
 		add := adder(dst, &out, width)
@@ -125,7 +126,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 		if a.Shared {
 			words := "others ran meanwhile, so some of these changes may be theirs"
 			if len(a.SharedWith) > 0 {
-				words += ": action " + Numbers(a.SharedWith)
+				words += ": " + api.Numbered(a.SharedWith)
 			}
 			add("", words, themes.Warn)
 		}
@@ -175,7 +176,7 @@ func (d *Details) execRows(dst uv.Screen, width int, now time.Time) []row {
 			glyph, k, right = "✗", themes.Denied, "denied"
 		case e.Exit == nil:
 			glyph, k = "▸", themes.Running
-		case *e.Exit != api.Exit{}:
+		case e.Exit.Failed():
 			glyph, k = "✗", themes.Fail
 		}
 		line := paint.Clean(strings.Join(e.Argv, " "))

@@ -194,9 +194,9 @@ func momentWords(m api.Moment) string {
 	case err != nil:
 		return string(m)
 	case p.Action != 0 && p.Before:
-		return fmt.Sprintf("before action %d", p.Action)
+		return fmt.Sprintf("before #%d", p.Action)
 	case p.Action != 0:
-		return fmt.Sprintf("after action %d", p.Action)
+		return fmt.Sprintf("after #%d", p.Action)
 	case p.Start:
 		return "at the start"
 	case p.Event != 0:

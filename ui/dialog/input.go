@@ -197,8 +197,8 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	hints = append(hints, paint.Hint{Key: "esc", Words: "back, nothing decided"})
 	title := []text{{"✗ ", themes.Denied}, {"Deny " + subject(r.question.Subject), themes.Strong}}
 	if r.question.Subject == api.SubjectEdit {
-		hints[0].Words = "take back"
-		title = []text{{"↶ ", themes.Undone}, {"Take back", themes.Strong}}
+		hints[0].Words = "roll back"
+		title = []text{{"↶ ", themes.Undone}, {"Roll back", themes.Strong}}
 	}
 	return r.ask(dst, area, f, title, rows, hints, note)
 }

@@ -58,12 +58,12 @@ func OfRollback(r api.RollbackPlan) Planned {
 		p.Counts = append(p.Counts, Count{fmt.Sprint(n, " in conflict with later changes"), true})
 	}
 	if len(r.Actions) > 1 {
-		p.Counts = append(p.Counts, Count{Words: "actions " + Numbers(r.Actions)})
+		p.Counts = append(p.Counts, Count{Words: api.Numbered(r.Actions)})
 	}
 	if r.Home != nil {
 		p.Warnings = []string{"for good: nothing of a home is in the record, to be had again"}
 	} else if len(r.Ends) > 0 {
-		p.Warnings = []string{"still running and killed first: " + Numbers(r.Ends)}
+		p.Warnings = []string{"still running and killed first: " + api.Numbered(r.Ends)}
 	} else {
 		p.Counts = append(p.Counts, Count{Words: "ends nothing: what runs lives on"})
 	}

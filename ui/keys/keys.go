@@ -42,7 +42,7 @@ const (
 	Rules     Scope = "The rules of a session"
 	Denial    Scope = "Why something is denied"
 	Confirm   Scope = "A confirmation" // a question that Stepbox itself asks
-	Plan      Scope = "A plan: applying, undoing, taking or rolling back"
+	Plan      Scope = "A plan: applying, undoing or rolling back"
 	Ended     Scope = "The end of a session"
 	List      Scope = "The list of applies"
 	File      Scope = "A file as it was"

@@ -36,7 +36,7 @@ func Serve(ctx context.Context, version, socket string) error {
 	add(s, socket, tell.ToolWhy, "Why was something denied: the last commands and connections that were refused, and by what.", func(nothing) string { return "" })
 	add(s, socket, tell.ToolChanges, "What have I changed so far, and what did the person say of it.", func(nothing) string { return "" })
 	add(s, socket, tell.ToolCheckpoint, "Mark the state of the files as it is now, so that the person finds it again.", func(n note) string { return n.Text })
-	add(s, socket, tell.ToolTakeBack, "Take back the files of my own last action. What the person has kept stays.", func(nothing) string { return "" })
+	add(s, socket, tell.ToolTakeBack, "Roll back the files of my own last action. What the person has kept stays.", func(nothing) string { return "" })
 	add(s, socket, tell.ToolAsk, "Ask the person who supervises this session a question, and wait for the answer. An answer is words: it allows nothing.", func(q question) string { return q.Text })
 	return s.Run(ctx, &mcp.StdioTransport{MaxLineLength: tell.MessageLimit})
 }

@@ -203,9 +203,9 @@ func (p *Pane) Whole(dst uv.Screen, a api.Action) bool {
 
 func (p *Pane) digits() int {
 	if n := len(p.State.Actions); n > 0 {
-		return max(2, len(strconv.Itoa(p.State.Actions[n-1].N)))
+		return max(2, len(strconv.Itoa(p.State.Actions[n-1].N))) + 1
 	}
-	return 2
+	return 3
 }
 
 // Draw draws the pane.
@@ -290,7 +290,7 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	}
 	paint.Text(dst, x, y, end, glyph, f.P.S(token))
 	x += 2
-	num := fmt.Sprintf("%*d", c.digits, a.N)
+	num := fmt.Sprintf("%*s", c.digits, "#"+strconv.Itoa(a.N))
 	paint.Text(dst, x, y, end, num, f.P.S(themes.Muted))
 	x += c.digits + 2
 	title, held := themes.Text, a.State == api.ActionHeld

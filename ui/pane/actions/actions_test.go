@@ -79,7 +79,7 @@ func TestEveryStateHasAMarkAndWords(t *testing.T) {
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{Signal: "SIGSEGV"}}, "✗", "SIGSEGV"},
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewOpen}, "✓", "exit 0 · unreviewed"},
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewKept}, "✓", "exit 0 · kept"},
-		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewRolledBack}, "↶", "taken back"},
+		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, Review: api.ReviewRolledBack}, "↶", "rolled back"},
 		{api.Action{State: api.ActionEnded, Exit: &api.Exit{}, LeftRunning: 2}, "✓", "exit 0 · left 2"},
 		{api.Action{State: api.ActionEnded, Kind: api.KindEdit}, "✓", "edited"},
 	} {

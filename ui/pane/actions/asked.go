@@ -2,6 +2,7 @@ package actions
 
 import (
 	"fmt"
+	"strconv"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -19,7 +20,7 @@ func (p *Pane) asked(dst uv.Screen, r uv.Rectangle, f paint.Frame, c columns, it
 	x, y, right := r.Min.X+1, r.Min.Y, r.Max.X-1
 	paint.Text(dst, x, y, right, "◆", f.P.S(themes.Held))
 	if x += 2; q.Action != 0 {
-		paint.Text(dst, x, y, right, fmt.Sprintf("%*d", c.digits, q.Action), f.P.S(themes.Muted))
+		paint.Text(dst, x, y, right, fmt.Sprintf("%*s", c.digits, "#"+strconv.Itoa(q.Action)), f.P.S(themes.Muted))
 	}
 	x += c.digits + 2
 	room, alone := c.title(r.Dx(), true)

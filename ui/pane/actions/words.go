@@ -43,7 +43,7 @@ func Glyph(a api.Action) (string, themes.Token) {
 	return "✓", themes.OK
 }
 
-func failed(a api.Action) bool { return a.Exit != nil && (a.Exit.Code != 0 || a.Exit.Signal != "") }
+func failed(a api.Action) bool { return a.Exit.Failed() }
 
 // Status says an action's state in words.
 func Status(a api.Action, now time.Time) string {
@@ -58,7 +58,7 @@ func Status(a api.Action, now time.Time) string {
 		return "running"
 	}
 	if a.Review == api.ReviewRolledBack {
-		return a.Review.Words()
+		return string(a.Review)
 	}
 	words := cmp.Or(paint.Clean(a.Exit.Words()), "ended")
 	switch a.Kind {

@@ -237,7 +237,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	box := paint.Box{Number: f.Number, Title: "Changes", Focused: f.Focused}
 	switch {
 	case p.Action != 0:
-		box.Right = paint.Line{{Text: "action " + strconv.Itoa(p.Action), Style: f.P.S(themes.Info)}}
+		box.Right = paint.Line{{Text: "of #" + strconv.Itoa(p.Action), Style: f.P.S(themes.Info)}}
 	case p.Since != 0:
 		box.Right = paint.Line{{Text: "since you looked", Style: f.P.S(themes.Info)}}
 	case p.To != "":

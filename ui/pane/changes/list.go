@@ -20,7 +20,7 @@ func (p *Pane) empty(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	case p.Loading:
 		words = "reading changes…"
 	case p.Action != 0:
-		words = fmt.Sprintf("action %d changed no files", p.Action)
+		words = fmt.Sprintf("#%d changed no files", p.Action)
 	case p.Since != 0:
 		words = "nothing has changed since you looked"
 	}

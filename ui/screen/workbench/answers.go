@@ -43,7 +43,7 @@ func told(a api.Answer) (words string, token themes.Token) {
 	case api.AnswerKeep:
 		return "✓ kept", themes.OK
 	case api.AnswerRollback:
-		return "↶ taken back", themes.Undone
+		return "↶ rolled back", themes.Undone
 	}
 	return "answered", themes.OK
 }

@@ -204,7 +204,7 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		return h, s.wanted // at the end these are a pane's keys
 	case intent.Play:
 		if s.course.playing {
-			h.Words = "pause"
+			h.Words = "stop"
 		}
 	case intent.Pause:
 		if s.st.Session.State == api.SessionPaused {

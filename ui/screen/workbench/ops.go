@@ -53,7 +53,7 @@ func (o *operations) keep(acts []int, then func()) tea.Cmd {
 				o.tell(themes.Warn, "%s", problemWords(err))
 				return nil
 			}
-			o.tell(themes.OK, "✓ kept %s", actionWords(acts))
+			o.tell(themes.OK, "✓ kept %s", api.Numbered(acts))
 			then()
 			return nil
 		}
@@ -93,7 +93,7 @@ func (o *operations) pause() tea.Cmd {
 	if o.st.Session.State == api.SessionPaused {
 		return o.onSession("letting it go on", themes.OK, "✓ goes on", link.Client.Continue)
 	}
-	return o.onSession("freezing", themes.Info, "frozen: "+keys.First(intent.Pause{}, keys.Panes)+" goes on", link.Client.Pause)
+	return o.onSession("pausing", themes.Info, "paused: "+keys.First(intent.Pause{}, keys.Panes)+" goes on", link.Client.Pause)
 }
 
 // execs fetches the programs of an action, for its details.

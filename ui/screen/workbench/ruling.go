@@ -75,13 +75,13 @@ func (r *ruling) take(rule api.Rule, d dialog.Dialog) tea.Cmd {
 	remove := func(ctx context.Context, c link.Client, id string) (api.Session, error) {
 		return c.RemoveRule(ctx, id, rule)
 	}
-	return ask(r.core, "taking the rule back", remove, func(s api.Session, err error) tea.Cmd {
+	return ask(r.core, "forgetting the rule", remove, func(s api.Session, err error) tea.Cmd {
 		if err != nil {
 			r.failed(d, err)
 			return nil
 		}
 		r.present().Apply(api.Event{Session: &s})
-		r.tell(themes.Undone, "↶ taken back: %s", dialog.RuleWords(rule))
+		r.tell(themes.OK, "✓ forgotten: %s", dialog.RuleWords(rule))
 		return nil
 	})
 }
@@ -106,7 +106,7 @@ func (r *ruling) made(rule api.Rule) {
 		if r.typing() || r.dialogs.top() != nil {
 			key = afterLeader(intent.Forget{})
 		}
-		return " · " + key + " takes it back"
+		return " · " + key + " forgets it"
 	}
 }
 

@@ -28,7 +28,7 @@ func (s *Screen) travel(i intent.Intent) tea.Cmd {
 	case intent.GoTo:
 		s.view.setFocus(intent.Actions)
 		if !s.asking.list.Select(i.Action) {
-			s.tell(themes.Info, "action %d isn't in the list that is shown", i.Action)
+			s.tell(themes.Info, "#%d isn't in the list that is shown", i.Action)
 			return nil
 		}
 		s.changes.show(api.Scope{Action: i.Action})

@@ -26,7 +26,7 @@ func (s *Screen) Why(i intent.Intent) string {
 		return "nothing is held"
 	}
 	if _, back := i.(intent.Rollback); back && !s.live() {
-		return "it has ended: r resumes it to take back, W applies all but this"
+		return "it has ended: r resumes it to roll back, W applies all but this"
 	}
 	switch i.(type) {
 	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Forget,
@@ -66,7 +66,7 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 		_, ok := s.st.Redoable(s.asking.list.Selected())
 		switch {
 		case !ok:
-			return "nothing was taken back that could be brought again", true
+			return "nothing was rolled back that could be brought again", true
 		case !s.live():
 			return "the session has ended: r resumes it, to bring it again", true
 		}
@@ -75,7 +75,7 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 		case s.st.Session.Home != api.HomeSession:
 			return "its home isn't its own: stepbox run --home session", true
 		case !s.live():
-			return "the session has ended: r resumes it to take back", true
+			return "the session has ended: r resumes it to roll back", true
 		}
 	case intent.Applies:
 		if len(s.st.Applies) == 0 {
@@ -156,7 +156,7 @@ func (s *Screen) whyAnswer(i intent.Intent) string {
 	case !held:
 		return "nothing is held"
 	case q.Subject == api.SubjectEdit:
-		return "changes are kept (y) or taken back (u)"
+		return "changes are kept (y) or rolled back (u)"
 	case dialog.WhyNot(i, q) != "":
 		return dialog.WhyNot(i, q)
 	case s.asking.pending[q.ID]:
@@ -176,7 +176,7 @@ func (s *Screen) whyKeep(a api.Action, selected bool) string {
 	case !selected:
 		return noAction
 	case a.Review != api.ReviewOpen:
-		return fmt.Sprintf("action %d has no changes that wait for a word", a.N)
+		return fmt.Sprintf("#%d has no changes that wait for a word", a.N)
 	}
 	return ""
 }
@@ -186,14 +186,14 @@ func (s *Screen) whyRollback(i intent.Rollback, a api.Action, selected bool) str
 	sel, _, _ := s.changes.under()
 	switch edit := held && q.Subject == api.SubjectEdit; {
 	case s.view.focus == intent.Changes && sel.All():
-		return "select first what to take back (space), or an action's changes (s)"
+		return "select first what to roll back (space), or an action's changes (s)"
 	case s.view.focus == intent.Changes || !i.Later && (edit || len(s.asking.list.Marked()) > 0):
 	case !selected:
 		return noAction
 	case a.State == api.ActionHeld || a.State == api.ActionDenied || a.State == api.ActionAbandoned:
-		return fmt.Sprintf("action %d didn't run: there is nothing to take back", a.N)
+		return fmt.Sprintf("#%d didn't run: there is nothing to roll back", a.N)
 	case a.Before == 0:
-		return fmt.Sprintf("action %d has no checkpoint to go back to", a.N)
+		return fmt.Sprintf("#%d has no checkpoint to go back to", a.N)
 	}
 	return ""
 }

@@ -205,7 +205,7 @@ func (o *operations) undo(apply int64) tea.Cmd {
 // redo brings again what was taken back.
 func (o *operations) redo(r api.Rollback) tea.Cmd {
 	return o.open(dialog.Work{
-		Title: "Bring again what was taken back of " + actionWords(r.Actions) + "?", Yes: "bring it again", Done: "✓ brought again",
+		Title: "Bring again what was rolled back of " + api.Numbered(r.Actions) + "?", Yes: "bring it again", Done: "✓ brought again",
 		Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Redo: r.ID}},
 	}, func() {})
 }
@@ -226,14 +226,6 @@ func (o *operations) export() tea.Cmd {
 	})
 }
 
-// actionWords name actions for a title.
-func actionWords(ns []int) string {
-	if len(ns) == 1 {
-		return fmt.Sprintf("action %d", ns[0])
-	}
-	return "actions " + dialog.Numbers(ns)
-}
-
 // bring carries out the intents that bring a session's work home, or back.
 func (s *Screen) bring(i intent.Intent) tea.Cmd {
 	switch i := i.(type) {
@@ -246,7 +238,7 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 		return s.ops.redo(r)
 	case intent.RollbackHome:
 		return s.ops.open(dialog.Work{
-			Title: "Take back what was changed in the session's home?", Yes: "take back", Done: "↶ home rolled back",
+			Title: "Roll back what was changed in the session's home?", Yes: "roll back", Done: "↶ home rolled back",
 			Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Home: &api.HomePaths{}}},
 		}, func() {})
 	case intent.Export:
@@ -272,7 +264,7 @@ func (s *Screen) apply(without bool) tea.Cmd {
 	switch acts := s.asking.list.Marked(); {
 	case without:
 		sel.Without = s.chosenActions()
-		title = "Write all but " + actionWords(sel.Without) + " to the project folder?"
+		title = "Write all but " + api.Numbered(sel.Without) + " to the project folder?"
 	case s.view.focus == intent.Changes:
 		sel, scope, done = s.changes.selection()
 		if sel.All() {
@@ -282,7 +274,7 @@ func (s *Screen) apply(without bool) tea.Cmd {
 		}
 	case len(acts) > 0:
 		sel.Actions = acts
-		title = "Write " + actionWords(acts) + " to the project folder?"
+		title = "Write " + api.Numbered(acts) + " to the project folder?"
 	}
 	if len(sel.Actions) == 1 {
 		scope = api.Scope{Action: sel.Actions[0]}
@@ -320,7 +312,7 @@ func (s *Screen) takeBack(later bool) tea.Cmd {
 	if later {
 		a, _ := s.st.Action(n)
 		return s.ops.open(dialog.Work{
-			Title: fmt.Sprintf("Roll back to just before action %d?", n), Yes: "roll back", Done: "↶ rolled back", Scope: &api.Scope{Since: a.Before},
+			Title: fmt.Sprintf("Roll back to just before #%d?", n), Yes: "roll back", Done: "↶ rolled back", Scope: &api.Scope{Since: a.Before},
 			Back: &api.RollbackRequest{RollbackTarget: api.Before(n)},
 		}, s.unmark)
 	}
@@ -330,12 +322,12 @@ func (s *Screen) takeBack(later bool) tea.Cmd {
 	}
 	what := "the selected changes"
 	if len(sel.Files) == 0 {
-		what = actionWords(sel.Actions)
+		what = api.Numbered(sel.Actions)
 	}
 	if len(sel.Actions) == 1 {
 		scope = api.Scope{Action: sel.Actions[0]}
 	}
 	return s.ops.open(dialog.Work{
-		Title: "Take back " + what + "?", Yes: "take back", Done: "↶ taken back", Scope: &scope, Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &sel}},
+		Title: "Roll back " + what + "?", Yes: "roll back", Done: "↶ rolled back", Scope: &scope, Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &sel}},
 	}, done)
 }
