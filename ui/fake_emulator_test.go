@@ -39,6 +39,8 @@ func (e *fakeEmulator) AltScreen() bool                                         
 func (e *fakeEmulator) AlternateScroll() bool                                        { return e.Alt }
 func (e *fakeEmulator) EncodePaste(s string) []byte                                  { return []byte(s) }
 func (e *fakeEmulator) Text() []string                                               { return strings.Split(e.text, "\n") }
+func (e *fakeEmulator) Keyframe() []byte                                             { return []byte(e.text) }
+func (e *fakeEmulator) Wrapped(int) bool                                             { return false }
 func (e *fakeEmulator) At(time.Duration)                                             {}
 func (e *fakeEmulator) Seen() (uint64, bool)                                         { return uint64(len(e.text)), true }
 

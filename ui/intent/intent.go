@@ -83,6 +83,7 @@ type (
 	Bottom    struct{ sealed }        // the last row; lists follow again
 	Slide     struct{ By int }        // columns left or right
 	Scroll    struct{ Back int }      // terminal: pages up, or down when negative
+	CopyMode  struct{ sealed }        // read the terminal's scrollback, search it and copy of it
 	Open      struct{ sealed }        // what is selected
 	Back      struct{ sealed }        // leave: dialog, zoom, pane, screen
 	Help      struct{ sealed }        // every key of this place
@@ -104,6 +105,20 @@ type (
 	Raw       struct{ sealed }        // decision: the arguments as they are
 	HeldStep  struct{ By int }        // the next or previous held thing
 	FirstHeld struct{ sealed }        // open the first question, without answering it
+)
+
+// Reading the terminal's scrollback.
+type (
+	HalfPage  struct{ By int } // half pages up or down
+	LineStart struct{ sealed }
+	LineEnd   struct{ sealed }
+	Word      struct { // the next or previous word's beginning, or the end of this one or the next
+		By  int
+		End bool
+	}
+	SelectText struct{ Mode int }  // by characters, lines or as a block, as package selection has them
+	OtherEnd   struct{ sealed }    // of what is selected
+	Find       struct{ Back bool } // type what to search for, down or up
 )
 
 // Deciding.
@@ -315,6 +330,10 @@ func (Copy) intent()        {}
 func (Browse) intent()      {}
 func (WebPage) intent()     {}
 func (Fork) intent()        {}
+func (HalfPage) intent()    {}
+func (Word) intent()        {}
+func (SelectText) intent()  {}
+func (Find) intent()        {}
 func (Focus) intent()       {}
 func (FocusStep) intent()   {}
 func (FocusTo) intent()     {}

@@ -9,6 +9,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/ui/intent"
+	"stepbox/ui/selection"
 )
 
 // bind makes a binding of keys with blanks between them.
@@ -118,8 +119,8 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("up", "", "", "focus the pane above", intent.FocusTo{DY: -1}),
 			bind("down", "", "", "focus the pane below", intent.FocusTo{DY: 1}),
 			bind("s", "side", "", "show another side pane, where one fits", intent.SideCycle{}),
-			bind("pgup", "", "", "scroll the Terminal back", intent.Scroll{Back: 1}),
-			bind("pgdown", "", "", "scroll the Terminal forward", intent.Scroll{Back: -1}),
+			bind("[", "copy mode", "copy", "read the Terminal's scrollback: move, search, select and copy", intent.CopyMode{}),
+			bind("pgup", "", "", "the same, a page up", intent.Scroll{Back: 1}),
 			bind("p", "pause", "", "freeze every process of the agent; again to go on", intent.Pause{}),
 			bind("r", "replay", "look back", "look at what was, while the session goes on", intent.Replay{}),
 			bind("i", "facts", "", "show what holds for this session", intent.Facts{}),
@@ -197,6 +198,35 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("A", "", "always…", "allow it by a rule: which one and for how long is asked", intent.Always{}),
 			bind("d", "", "deny…", "deny what is held; what was allowed earlier, by a rule: which one and for how long is asked", intent.Deny{}),
 		}, list("row", "G end f", "last row; follow new ones")),
+		CopyMode: {
+			bind("y enter", "", "copy", "copy what is selected, and leave", intent.Yes{}),
+			bind("v space", "", "select", "select characters; again: no longer", intent.SelectText{Mode: int(selection.Chars)}),
+			bind("V", "", "lines", "select lines", intent.SelectText{Mode: int(selection.Lines)}),
+			bind("ctrl+v", "", "block", "select a block", intent.SelectText{Mode: int(selection.Block)}),
+			bind("o", "", "", "the other end of what is selected", intent.OtherEnd{}),
+			bind("/", "", "search", "search down; small letters find capitals too", intent.Find{}),
+			bind("?", "", "", "search up", intent.Find{Back: true}),
+			bind("n", "", "", "the next place that was found", intent.Hit{By: 1}),
+			bind("N", "", "", "the previous place", intent.Hit{By: -1}),
+			bind("]", "", "action", "where the next action began", intent.ActionStep{By: 1}),
+			bind("[", "", "", "where the previous action began", intent.ActionStep{By: -1}),
+			bind("h left", "", "", "left", intent.Slide{By: -1}),
+			bind("j down", "", "", "down", intent.Move{By: 1}),
+			bind("k up", "", "", "up", intent.Move{By: -1}),
+			bind("l right", "", "", "right", intent.Slide{By: 1}),
+			bind("w", "", "", "the next word", intent.Word{By: 1}),
+			bind("b", "", "", "the word before", intent.Word{By: -1}),
+			bind("e", "", "", "the end of the word", intent.Word{By: 1, End: true}),
+			bind("0 home", "", "", "the beginning of the row", intent.LineStart{}),
+			bind("$ end", "", "", "the end of the row", intent.LineEnd{}),
+			bind("g", "", "", "the oldest row", intent.Top{}),
+			bind("G", "", "", "the last row", intent.Bottom{}),
+			bind("ctrl+u", "", "", "half a page up", intent.HalfPage{By: -1}),
+			bind("ctrl+d", "", "", "half a page down", intent.HalfPage{By: 1}),
+			bind("pgup ctrl+b", "", "", "a page up", intent.Page{By: -1}),
+			bind("pgdown ctrl+f", "", "", "a page down", intent.Page{By: 1}),
+			bind("q esc", "", "leave", "select nothing; then leave", intent.Back{}),
+		},
 		Replay: {
 			bind("space", "play", "play", "play, or stand still; pauses of more than a second are shortened to one", intent.Play{}),
 			bind("left", "", "5 s", "five seconds back", intent.Seek{By: -5 * time.Second}),

@@ -36,6 +36,7 @@ const (
 	Actions   Scope = "Actions"
 	Changes   Scope = "Changes"
 	Network   Scope = "Network"
+	CopyMode  Scope = "Copy mode: reading the Terminal"
 	Replay    Scope = "Replay" // the past of a session, in every pane
 	Decision  Scope = "An opened question"
 	Rule      Scope = "A rule from an answer"
@@ -53,10 +54,10 @@ const (
 )
 
 // Scopes lists the places, in the order of the reference.
-var Scopes = []Scope{Home, Searching, Leader, Panes, Actions, Changes, Network, Replay, Decision, Rule, Rules, Denial, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
+var Scopes = []Scope{Home, Searching, Leader, Panes, Actions, Changes, Network, CopyMode, Replay, Decision, Rule, Rules, Denial, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
 
 // shorts are the places by one word each.
-var shorts = strings.Fields("home searching leader panes actions changes network replay question rule rules denial confirm plan ended applies file reading input found palette")
+var shorts = strings.Fields("home searching leader panes actions changes network copy replay question rule rules denial confirm plan ended applies file reading input found palette")
 
 // Short is the place in one word, by which a configuration names it.
 func (s Scope) Short() string { return shorts[slices.Index(Scopes, s)] }

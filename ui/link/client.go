@@ -136,6 +136,10 @@ type Emulator interface {
 	Title() string
 	ScrollbackLen() int
 	AltScreen() bool
+	// Keyframe is its state as bytes for another of its size, and Wrapped whether a row's
+	// text goes on in the next, counted from the oldest of the scrollback.
+	Keyframe() []byte
+	Wrapped(row int) bool
 	// At sets the clock by which a frame that is being built hides the screen only so long.
 	At(t time.Duration)
 	// Seen says whether all that was written is to be seen, and how much was drawn up to

@@ -295,5 +295,16 @@ func (l *Link) again(wait *time.Duration, well bool, lost Lost) {
 	*wait = min(2**wait, lastWait)
 }
 
+// Still is a screen as it is to be seen now, which nothing is written to any more; nil where
+// there is none yet.
+func (l *Link) Still(s *Screen) (still Emulator) {
+	s.With(func(e Emulator) {
+		still = l.newEmu(e.Size())
+		still.At(0) // a frame that is being built stays unseen
+		_, _ = still.Write(e.Keyframe())
+	})
+	return still
+}
+
 // Context is done once the link is being closed.
 func (l *Link) Context() context.Context { return l.ctx }

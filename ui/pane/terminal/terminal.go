@@ -4,6 +4,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,25 +25,14 @@ type Pane struct {
 	Waiting  string // what is said while there is no screen yet
 	ReadOnly bool   // the session is over; the cursor isn't shown
 
-	back       int // lines scrolled back
-	scrollback int // lines there were when it was drawn last
-	inner      uv.Rectangle
-	title      string
+	Copy *Copy // what is read instead of what goes on; nil: nothing
+
+	inner uv.Rectangle
+	title string
 }
 
 // Inner is where the agent's screen was drawn last.
 func (p *Pane) Inner() uv.Rectangle { return p.inner }
-
-// Back is how many lines the view is scrolled back.
-func (p *Pane) Back() int { return p.back }
-
-// Scroll moves the view back by lines; negative ones move it forward.
-func (p *Pane) Scroll(lines int) {
-	p.Screen.With(func(e link.Emulator) {
-		p.scrollback = scrollback(e)
-		p.back = max(0, min(p.back+lines, p.scrollback))
-	})
-}
 
 // scrollback is how many lines can be scrolled back.
 func scrollback(e link.Emulator) int {
@@ -52,9 +42,6 @@ func scrollback(e link.Emulator) int {
 	return e.ScrollbackLen()
 }
 
-// End shows the newest output again.
-func (p *Pane) End() { p.back = 0 }
-
 // Draw draws the border and the screen in it, and returns the agent's cursor
 // when the pane has the focus.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
@@ -62,18 +49,21 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	if p.title != "" {
 		box.Facts = paint.Line{{Text: paint.Shorten(dst, p.title, max(0, area.Dx()-30)), Style: f.P.S(themes.Muted)}}
 	}
-	if p.back > 0 {
-		box.Right = paint.Line{{Text: fmt.Sprintf("↑ %s back", paint.Count(p.back, "line", "lines")), Style: f.P.S(themes.Warn)}}
-	}
 	p.inner = area.Inset(1)
+	if p.Copy != nil {
+		var cursor *tea.Cursor
+		cursor, box.Right = p.drawCopy(dst, f)
+		box.Draw(dst, area, f.P)
+		p.marks(dst, f)
+		return cmp.Or(p.foot(dst, area, f), cursor)
+	}
 	var cursor *tea.Cursor
 	var cols, rows int
 	drawn := p.Screen.Seen(func(e link.Emulator) {
 		p.title = strings.TrimSpace(paint.Clean(e.Title()))
 		cols, rows = e.Size()
-		p.follow(e)
 		origin := p.blit(dst, e, cols, rows)
-		if f.Focused && p.back == 0 && !p.ReadOnly {
+		if f.Focused && !p.ReadOnly {
 			cursor = place(e.Cursor(), p.inner, origin)
 		}
 	})
@@ -88,25 +78,15 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	return cursor
 }
 
-// follow keeps what is in view in place while output goes on below it.
-func (p *Pane) follow(e link.Emulator) {
-	n := scrollback(e)
-	if p.back > 0 && n > p.scrollback {
-		p.back += n - p.scrollback
-	}
-	p.back = min(p.back, n)
-	p.scrollback = n
-}
-
 // blit draws the emulator's cells and returns which of its cells is at the top
 // left: a screen that is larger than the pane is shown where its cursor is.
 func (p *Pane) blit(dst uv.Screen, e link.Emulator, cols, rows int) uv.Position {
 	var origin uv.Position
-	if rows > p.inner.Dy() && p.back == 0 {
+	if rows > p.inner.Dy() {
 		origin.Y = max(0, min(e.Cursor().Y-p.inner.Dy()+1, rows-p.inner.Dy()))
 	}
 	at := p.inner.Min.Sub(origin)
-	e.Draw(&sieve{Screen: dst, area: p.inner}, uv.Rect(at.X, at.Y, cols, rows), p.back)
+	e.Draw(&sieve{Screen: dst, area: p.inner}, uv.Rect(at.X, at.Y, cols, rows), 0)
 	return origin
 }
 

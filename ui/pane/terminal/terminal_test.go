@@ -127,7 +127,7 @@ func (s stream) Close() error {
 	return nil
 }
 
-func pane(t *testing.T, newEmu link.NewEmulator, keyframe string, cols, rows int) *Pane {
+func pane(t *testing.T, newEmu link.NewEmulator, keyframe string, cols, rows int) (*Pane, *link.Link) {
 	t.Helper()
 	first := api.Frame{Kind: api.FrameKeyframe, Cols: cols, Rows: rows, Data: []byte(strings.ReplaceAll(keyframe, "\n", "\r\n"))}
 	l := link.Open(t.Context(), still{first: first}, "x", newEmu)
@@ -137,7 +137,7 @@ func pane(t *testing.T, newEmu link.NewEmulator, keyframe string, cols, rows int
 			break
 		}
 	}
-	return &Pane{Screen: &l.Screen}
+	return &Pane{Screen: &l.Screen}, l
 }
 
 var palette = sync.OnceValues(func() (*paint.Palette, error) {
@@ -157,7 +157,7 @@ func frame(t testing.TB) paint.Frame {
 }
 
 func TestHostileEmulator(t *testing.T) {
-	p := pane(t, func(int, int) link.Emulator { return hostile{screen.New(50, 10)} }, "x", 50, 10)
+	p, _ := pane(t, func(int, int) link.Emulator { return hostile{screen.New(50, 10)} }, "x", 50, 10)
 	for _, size := range [][2]int{{60, 20}, {20, 5}, {3, 3}, {2, 2}, {0, 0}} {
 		s := uv.NewScreenBuffer(size[0]+4, size[1]+4)
 		area := uv.Rect(2, 2, size[0], size[1])
@@ -179,45 +179,10 @@ func lines(n int) string {
 	return b.String()
 }
 
-func TestScrollback(t *testing.T) {
-	p := pane(t, emulator, lines(26), 30, 5)
-	s := uv.NewScreenBuffer(32, 7)
-	area := uv.Rect(0, 0, 32, 7)
-	if c := p.Draw(s, area, frame(t)); c == nil || c.Y != 5 {
-		t.Errorf("the cursor is %+v", c)
-	}
-	if !strings.Contains(s.String(), "line z") || p.Back() != 0 {
-		t.Errorf("the end isn't shown:\n%s", s.String())
-	}
-	p.Scroll(10)
-	if c := p.Draw(s, area, frame(t)); c != nil {
-		t.Error("scrolled back there is a cursor")
-	}
-	if got := s.String(); !strings.Contains(got, "line p") || !strings.Contains(got, "10 lines back") {
-		t.Errorf("scrolled back:\n%s", got)
-	}
-	// Output goes on below: what is read stays.
-	p.Screen.With(func(e link.Emulator) { _, _ = e.Write([]byte("\r\nnew\r\nnew")) })
-	p.Draw(s, area, frame(t))
-	if got := s.String(); !strings.Contains(got, "line p") || p.Back() != 12 {
-		t.Errorf("the view moved:\n%s", got)
-	}
-	p.Scroll(1000)
-	p.Draw(s, area, frame(t))
-	if !strings.Contains(s.String(), "line a") {
-		t.Error("the beginning can't be reached")
-	}
-	p.End()
-	p.Draw(s, area, frame(t))
-	if !strings.Contains(s.String(), "new") {
-		t.Error("the end can't be reached")
-	}
-}
-
 // A screen larger than the pane, as a past session's may be, is shown where its
 // cursor is.
 func TestLargerScreen(t *testing.T) {
-	p := pane(t, emulator, lines(20), 100, 20)
+	p, _ := pane(t, emulator, lines(20), 100, 20)
 	s := uv.NewScreenBuffer(32, 7)
 	c := p.Draw(s, uv.Rect(0, 0, 32, 7), frame(t))
 	if got := s.String(); !strings.Contains(got, "line t") || !strings.Contains(got, "100×20") || c == nil || c.Y != 5 {

@@ -6,7 +6,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/themes"
-	"stepbox/ui/intent"
 	"stepbox/ui/link"
 	"stepbox/ui/pane/terminal"
 )
@@ -55,13 +54,11 @@ func (a *agent) key(k tea.KeyPressMsg) {
 		a.tell(themes.Warn, "not sent: the terminal isn't joined yet")
 		return
 	}
-	a.pane.End()
 	a.press(uv.KeyPressEvent(k))
 }
 
 // paste sends pasted text.
 func (a *agent) paste(text string) {
-	a.pane.End()
 	a.send(func(e link.Emulator) []byte { return e.EncodePaste(text) })
 }
 
@@ -92,15 +89,10 @@ func (a *agent) fit(room uv.Rectangle) {
 	}
 }
 
-// scroll moves the view by pages.
-func (a *agent) scroll(i intent.Scroll) {
-	a.pane.Scroll(i.Back * max(1, a.pane.Inner().Dy()-1))
-}
-
 // mouse sends a mouse event to the agent, if it listens.
 func (a *agent) mouse(m uv.MouseEvent, e tea.Mouse) bool {
 	in := a.pane.Inner()
-	if !a.types() || a.pane.Back() > 0 {
+	if !a.types() || a.pane.Copy != nil {
 		return false
 	}
 	return a.send(func(em link.Emulator) []byte { return em.EncodeMouse(m, e.X-in.Min.X, e.Y-in.Min.Y) })
@@ -113,7 +105,7 @@ func (a *agent) wheel(e tea.Mouse, m tea.MouseWheelMsg, by int, focused bool) {
 	}
 	arrows := false
 	a.link.Screen.With(func(em link.Emulator) { arrows = em.AltScreen() && em.AlternateScroll() })
-	if arrows && focused && a.types() {
+	if arrows && focused && a.types() && a.pane.Copy == nil {
 		k := uv.KeyPressEvent{Code: uv.KeyDown}
 		if by < 0 {
 			k.Code = uv.KeyUp
@@ -123,5 +115,5 @@ func (a *agent) wheel(e tea.Mouse, m tea.MouseWheelMsg, by int, focused bool) {
 		}
 		return
 	}
-	a.pane.Scroll(-by)
+	a.wheelBack(by)
 }

@@ -28,7 +28,9 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		intent.Toggle, intent.ToggleAll, intent.Hunk, intent.Beside, intent.Sides, intent.Looked:
 		return s.inPane(i)
 	case intent.Scroll:
-		s.agent.scroll(i)
+		return s.copyMode(i.Back)
+	case intent.CopyMode:
+		return s.copyMode(0)
 	case intent.Open:
 		return s.openSelected()
 	case intent.Back:

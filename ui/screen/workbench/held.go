@@ -59,7 +59,7 @@ func (s *Screen) rightHints() []paint.Hint {
 	switch {
 	case len(s.asking.dialogs.all) > 0 || s.leader:
 		return nil
-	case s.view.focus == intent.Terminal && s.types():
+	case s.typing() || s.reading():
 		return []paint.Hint{{Key: afterLeader(intent.Help{}), Words: "help"}}
 	}
 	return []paint.Hint{{Key: keys.First(intent.Help{}, keys.Panes), Words: "help"}, {Key: palette(), Words: "cmd"}}
@@ -98,7 +98,16 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	if d := s.asking.dialogs.top(); d != nil {
 		return []paint.Hint{{Key: "esc", Words: d.Leave()}}
 	}
-	if s.view.focus == intent.Terminal && s.types() {
+	if s.reading() {
+		var out []paint.Hint
+		for _, b := range keys.In(keys.CopyMode) {
+			if b.Short != "" {
+				out = append(out, paint.Hint{Key: b.First(), Words: b.Short})
+			}
+		}
+		return out
+	}
+	if s.typing() {
 		if len(s.st.Questions) > 0 {
 			return []paint.Hint{{Key: afterLeader(intent.FirstHeld{}), Words: "open it"}, {Key: afterLeader(intent.Focus{Pane: intent.Actions}), Words: "actions"}, {Key: afterLeader(intent.Detach{}), Words: "detach"}}
 		}

@@ -44,8 +44,13 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if d := s.asking.dialogs.top(); d != nil {
 		return s.dialogKey(d, k)
 	}
+	if s.reading() {
+		return s.copyKey(k)
+	}
 	if s.typing() {
-		s.agent.key(k)
+		if !s.lateFor(k) {
+			s.agent.key(k)
+		}
 		return nil
 	}
 	if b, ok := keys.Find(k, s.scopes()...); ok {
@@ -69,7 +74,9 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 }
 
 // typing says whether the keys of the focused pane are the agent's; dialogs have theirs first.
-func (s *Screen) typing() bool { return s.view.focus == intent.Terminal && s.types() }
+func (s *Screen) typing() bool {
+	return s.view.focus == intent.Terminal && s.types() && s.agent.pane.Copy == nil
+}
 
 // asLeader is the leader as the agent is to have it, however it was pressed.
 func asLeader(k tea.KeyPressMsg) tea.KeyPressMsg {
@@ -114,6 +121,10 @@ func (s *Screen) Paste(text string) tea.Cmd {
 	case d != nil:
 		if w, ok := d.(dialog.Writer); ok {
 			w.Paste(text)
+		}
+	case s.reading():
+		if c := s.agent.pane.Copy; c.Asking() {
+			c.Paste(text)
 		}
 	case s.typing():
 		s.agent.paste(text)

@@ -125,7 +125,10 @@ func (s *Screen) openSelected() tea.Cmd {
 func (s *Screen) help() {
 	place := s.scopes()
 	intro := ""
-	if s.view.focus == intent.Terminal && s.types() {
+	switch {
+	case s.reading():
+		place = []keys.Scope{keys.CopyMode}
+	case s.typing():
 		place = nil
 		intro = "The Terminal has the focus: every key but the leader, " + keys.LeaderWords() + ", goes to the agent. stepbox config edit sets another, and other keys."
 	}

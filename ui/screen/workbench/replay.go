@@ -196,7 +196,7 @@ func (s *Screen) toPast(m link.Moved) {
 		m.State.Session = s.now.Session
 	}
 	m.State.Session.Name = s.now.Session.Name // a person may have named it otherwise since
-	s.agent.pane.End()
+	s.agent.goOn()
 	s.asking.list.List.Follow()
 	s.st.Become(*m.State)
 }
@@ -214,7 +214,7 @@ func (s *Screen) toPresent() {
 	s.st.Become(*s.now)
 	s.now = nil
 	s.agent.pane.Screen, s.agent.pane.Waiting = &s.link.Screen, "no screen was recorded"
-	s.agent.pane.End()
+	s.agent.goOn()
 	s.changes.pane.To = ""
 	s.asking.list.List.Follow()
 	s.asking.follow(s.view.focus)
