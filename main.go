@@ -199,7 +199,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 		hub = launch.Watch
 	}
 	if !cli.Terminal() {
-		return fmt.Errorf("%w: this needs a terminal; stepbox ls, show and log work without one", cli.ErrUsage)
+		return fmt.Errorf("%w: this needs a terminal that can move its cursor (TERM=dumb says no); stepbox ls, show and log work without one", cli.ErrUsage)
 	}
 	client, done, err := hub(ctx)
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 // NoArgs refuses arguments as a fault of the command line.
 var NoArgs = Args(cobra.NoArgs)
 
-// Terminal says whether a person sits at standard input and output.
+// Terminal says whether a person sits at standard input and output, at a terminal that can
+// show screens: a dumb one can't move its cursor.
 func Terminal() bool {
-	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+	return os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 }
 
 // Size is the terminal's, or a usual one when there is none.
