@@ -2,10 +2,17 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"image/color"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
+
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/screen"
 )
@@ -71,4 +78,114 @@ func TestTerminalsOfAnySize(t *testing.T) {
 	})
 	tm.until("the agent's pane has its size", func() bool { return !tm.other() })
 	tm.line("clear; echo st''ill here", "still here")
+}
+
+// A paste of megabytes arrives whole and in order, and keys pressed after it come after it.
+func TestPasteOfMegabytes(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.shell(120, 35)
+	var text strings.Builder
+	for i := 0; text.Len() < 5<<20; i++ {
+		fmt.Fprintf(&text, "%d ", i)
+	}
+	tm.line(fmt.Sprintf("stty raw -echo; echo re''ady; head -c %d | sha256sum; head -c 3; stty sane", text.Len()), "ready")
+	tm.press("\x1b[200~" + text.String() + "\x1b[201~" + "yes")
+	tm.agentShows(fmt.Sprintf("%x", sha256.Sum256([]byte(text.String())))[:30])
+	tm.agentShows("yes")
+}
+
+// A terminal that takes nothing, as over a line that hangs, holds up no key: what is typed at
+// it reaches the agent, and when it goes on it shows what is, not what was.
+func TestTerminalThatTakesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.shell(120, 35)
+	other := p.open(120, 35, "attach", "shell")
+	other.prompt()
+	tm.look(func(*screen.Screen) { // nothing is read meanwhile
+		for _, round := range []string{"one", "two", "three"} {
+			tm.press("for i in $(seq 3000); do echo $i $RANDOM$RANDOM$RANDOM; done; echo do''ne " + round + enter)
+			other.agentShows("done " + round)
+		}
+	})
+	tm.agentShows("done three")
+	tm.line("clear; echo still he''re", "still here")
+}
+
+// What the agent's screen has beside characters is on the person's terminal too: curly
+// and coloured underlines, and links, of which those to files and programs aren't.
+func TestLooksPassThrough(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.shell(120, 35)
+	tm.line(`clear; printf '\e[4:3;58:2::255:0:0mcur''ly\e[0m \e]8;;https://example.com/x\e\\li''nk\e]8;;\e\\ \e]8;;file:///etc/passwd\e\\fi''le\e]8;;\e\\ \e[5 q\e]2;the agent\a\ePq"1;1;64;48#0~\e\\\n'; echo sho''wn`, "shown")
+	tm.agentShows("[image: sixel 64×48, ")
+	look := func(words string) (c uv.Cell) {
+		tm.look(func(s *screen.Screen) {
+			cols, rows := s.Size()
+			b := uv.NewScreenBuffer(cols, rows)
+			s.Draw(b, b.Bounds(), 0)
+			for y, row := range s.Text() {
+				if i := strings.Index(row, words); i >= 0 {
+					c = *b.CellAt(utf8.RuneCountInString(row[:i]), y)
+				}
+			}
+		})
+		return c
+	}
+	if c := look("curly"); c.Style.Underline != uv.UnderlineCurly || !red(c.Style.UnderlineColor) {
+		t.Errorf("the underline is %v, %v", c.Style.Underline, c.Style.UnderlineColor)
+	}
+	if c := look("link"); c.Link.URL != "https://example.com/x" {
+		t.Errorf("the link leads to %q", c.Link.URL)
+	}
+	if c := look("file"); c.Content != "f" || c.Link.URL != "" {
+		t.Errorf("the link to a file leads to %q", c.Link.URL)
+	}
+	tm.until("the cursor is a bar", func() (bar bool) {
+		tm.look(func(s *screen.Screen) { bar = s.Cursor().Shape == uv.CursorBar })
+		return bar
+	})
+	tm.shows("the agent")
+}
+
+// Programs that ask are told when they have the keys; the bell rings, and a copy is asked
+// about and then in the terminal's clipboard. Nobody answers for it.
+func TestSignalsPassThrough(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.shell(120, 35)
+	bells, copied := make(chan struct{}, 100), make(chan string, 100)
+	tm.look(func(s *screen.Screen) {
+		s.OnSignal(func() { bells <- struct{}{} }, func(string, string) {}, func(text string) { copied <- text })
+	})
+	tm.line(`clear; printf '\a'; printf '\e]52;c;?\a\e]52;c;%s\a' $(echo -n secret te''xt | base64); echo sho''wn`, "shown")
+	tm.shows("wants to copy 11 characters")
+	arrives(t, "the bell", bells)
+	tm.press(leader + "a")
+	tm.shows("May the agent copy", "secret text")
+	tm.answer("y", "the question is gone", func() bool { return !strings.Contains(tm.text(), "May the agent copy") })
+	if got := arrives(t, "the copy", copied); got != "secret text" {
+		t.Errorf("%q was copied", got)
+	}
+	tm.line(`clear; stty -echo raw; printf '\e[?1004hrea''dy'; head -c 3 | od -c; printf '\e[?1004l'; stty sane`, "033   [   I")
+}
+
+func arrives[T any](t *testing.T, what string, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatalf("%s didn't come", what)
+	}
+	return v
+}
+
+func red(c color.Color) bool {
+	if c == nil {
+		return false
+	}
+	r, g, b, _ := c.RGBA()
+	return r == 0xffff && g == 0 && b == 0
 }

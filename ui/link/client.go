@@ -9,7 +9,7 @@
 // way, and a stream that broke is joined again where it broke.
 //
 // Bytes for the agent's terminal go through one bounded queue with one writer,
-// in the order in which they were given. The queue holds 1 MiB or 4096 pieces.
+// in the order in which they were given. The queue holds 16 MiB or 4096 pieces.
 // When the agent doesn't read and the queue is full, Type refuses the piece as
 // a whole and says so: a person is told, and no half of a paste arrives. What is
 // queued when the connection breaks is discarded, so that nothing typed at one

@@ -2,13 +2,18 @@ package link
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
 // Bounds of the input queue.
 const (
 	maxPieces = 4096
-	maxBytes  = 1 << 20
+	// MaxTyped is how many bytes wait at most: more than anyone pastes on purpose.
+	MaxTyped = 16 << 20
+	// onePiece is how much is sent at once, so that a connection that is left needn't
+	// wait for the rest.
+	onePiece = 32 << 10
 )
 
 // queue is the one way to the agent's terminal: pieces go out in the order in
@@ -34,10 +39,12 @@ func (q *queue) put(p []byte) bool {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.conn == nil || q.dropped || len(q.pieces) >= maxPieces || q.bytes+len(p) > maxBytes {
+	if q.conn == nil || q.dropped || len(q.pieces) >= maxPieces || q.bytes+len(p) > MaxTyped {
 		return false
 	}
-	q.pieces = append(q.pieces, append([]byte(nil), p...))
+	for part := range slices.Chunk(slices.Clone(p), onePiece) {
+		q.pieces = append(q.pieces, part)
+	}
 	q.bytes += len(p)
 	q.kick()
 	return true

@@ -7,6 +7,7 @@ import (
 
 	"stepbox/themes"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 	"stepbox/ui/pane/terminal"
 )
 
@@ -72,8 +73,11 @@ func (a *agent) send(encode func(link.Emulator) []byte) (any bool) {
 	a.link.Screen.With(func(e link.Emulator) { p = encode(e) })
 	if len(p) > 0 && !a.link.Type(p) {
 		why := "the agent isn't reading"
-		if a.lostTm != "" {
+		switch {
+		case a.lostTm != "":
 			why = "the terminal can't be reached"
+		case len(p) > link.MaxTyped:
+			why = "it is more than " + paint.Bytes(link.MaxTyped)
 		}
 		a.tell(themes.Warn, "not sent: %s", why)
 	}
