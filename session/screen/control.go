@@ -7,9 +7,12 @@ type saved struct {
 	origin   bool
 }
 
+// part ends the run of characters that a mark may join and REP repeats.
+func (s *Screen) part() { s.joint, s.repeat = joint{}, "" }
+
 // control runs a C0 control.
 func (s *Screen) control(b byte) {
-	s.joint = joint{}
+	s.part()
 	switch b {
 	case '\a':
 		if s.signals != nil {
@@ -128,7 +131,7 @@ func (s *Screen) esc(inter []byte, final byte) {
 	if len(inter) == 0 && final == '\\' {
 		return // the end of a string that has been run
 	}
-	s.joint = joint{}
+	s.part()
 	if len(inter) == 1 {
 		switch inter[0] {
 		case '(', ')', '*', '+':

@@ -1,6 +1,8 @@
 package screen
 
 import (
+	"slices"
+
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/ansi/parser"
 )
@@ -85,24 +87,34 @@ func (p *params) count(i, limit int) int {
 // csi runs a control sequence.
 func (s *Screen) csi(raw []byte, final byte) {
 	var p params
-	if !p.parse(raw) {
-		s.joint = joint{}
-		return
-	}
-	if final == 'm' && p.first == 0 && p.inter == 0 {
+	whole := p.parse(raw)
+	if whole && final == 'm' && p.first == 0 && p.inter == 0 {
 		s.sgr(&p) // a mark still joins the character before it
+		s.repeat = ""
 		return
 	}
-	s.joint = joint{}
+	if whole && !p.colons() {
+		s.run(&p, final)
+	}
+	s.part()
+}
+
+// colons says whether a number has parts, which is for SGR only.
+func (p *params) colons() bool {
+	return slices.ContainsFunc(p.v[:p.n], ansi.Param.HasMore)
+}
+
+// run runs any control sequence but SGR.
+func (s *Screen) run(p *params, final byte) {
 	switch {
 	case p.inter != 0:
-		s.csiIntermediate(&p, final)
+		s.csiIntermediate(p, final)
 	case p.first == '?':
-		s.csiPrivate(&p, final)
+		s.csiPrivate(p, final)
 	case p.first != 0:
-		s.csiOther(&p, final)
-	case !s.csiMove(&p, final):
-		s.csiEdit(&p, final)
+		s.csiOther(p, final)
+	case !s.csiMove(p, final):
+		s.csiEdit(p, final)
 	}
 }
 

@@ -1,11 +1,20 @@
 package screen
 
+// rest is where the rest of the row begins: behind the last column, in which there
+// is text, while a wrap is pending.
+func (c *cursor) rest() int {
+	if c.wrap {
+		return c.x + 1
+	}
+	return c.x
+}
+
 func (s *Screen) eraseLine(how int) {
 	c := &s.cursor
 	bg := s.background()
 	switch how {
 	case 0:
-		s.page.grid.erase(c.x, s.cols, c.y, bg)
+		s.page.grid.erase(c.rest(), s.cols, c.y, bg)
 	case 1:
 		s.page.grid.erase(0, c.x+1, c.y, bg)
 	case 2:
@@ -27,7 +36,7 @@ func (s *Screen) eraseDisplay(how int) {
 		if c.x == 0 && c.y == 0 {
 			s.keepAll()
 		}
-		g.erase(c.x, s.cols, c.y, bg)
+		g.erase(c.rest(), s.cols, c.y, bg)
 		rows(c.y+1, s.rows)
 	case 1:
 		rows(0, c.y)
@@ -62,5 +71,4 @@ func (s *Screen) repeatLast(n int) {
 	for range n {
 		s.place(s.repeat, clusterWidth(s.repeat), false)
 	}
-	s.joint = joint{}
 }

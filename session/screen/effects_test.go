@@ -32,7 +32,7 @@ var sequences = map[string]struct{ in, want string }{
 	"emoji grows":               {"☺\ufe0fx", "☺\ufe0fx"},
 	"flags":                     {"🇩🇪🇫🇷", "🇩🇪🇫🇷"},
 	"family":                    {"👨‍👩‍👧x", "👨‍👩‍👧x"},
-	"invalid bytes":             {"a\xff\xc3(b", "a\ufffd\ufffd(b"},
+	"invalid bytes":             {"a\xff\xc3(b\xe2\x9cc\xf0\x9f\x98d", "a\ufffd\ufffd(b\ufffdc\ufffdd"},
 	"8-bit controls are text":   {"a\x9b31mb", "a\ufffd31mb"},
 	"insert mode":               {"abc\x1b[H\x1b[4hxy", "xyabc"},
 	"insert mode pushes out":    {"0123456789\x1b[H\x1b[4hxy", "xy01234567"},

@@ -101,12 +101,12 @@ func (s *Screen) picture(way string, w, h, size int) {
 	case size > 0:
 		words += fmt.Sprintf(", %d B", size)
 	}
-	s.joint = joint{}
+	s.part()
 	for _, r := range words + "]" {
 		if s.cursor.wrap {
 			break
 		}
 		s.place(string(r), 1, true)
 	}
-	s.joint = joint{}
+	s.part()
 }

@@ -100,15 +100,12 @@ func (s *Screen) setMode(n int, on bool) {
 			s.restoreCursor()
 		}
 	case 1049:
-		if on == (s.page == s.alt) {
-			return
-		}
-		if on {
+		if on && s.page == s.main {
 			s.saveCursor()
 		}
 		s.showAlt(on)
 		if !on {
-			s.restoreCursor()
+			s.restoreCursor() // also when the main screen was shown already
 		}
 	case 2026:
 		s.synchronize(on)

@@ -24,6 +24,13 @@ func (s *Screen) OnReply(f func([]byte)) { s.answer = f }
 
 // str runs a control string. bell says that BEL ended it.
 func (s *Screen) str(kind byte, data []byte, bell bool) {
+	if kind == '_' {
+		if state, ok := strings.CutPrefix(string(data), privateState); ok {
+			s.restore(state)
+			return
+		}
+	}
+	s.repeat = ""
 	switch kind {
 	case ']':
 		cmd, rest, _ := strings.Cut(string(data), ";")
@@ -39,9 +46,6 @@ func (s *Screen) str(kind byte, data []byte, bell bool) {
 	case '_':
 		if control, ok := strings.CutPrefix(string(data), "G"); ok {
 			s.kitty(control)
-		}
-		if state, ok := strings.CutPrefix(string(data), privateState); ok {
-			s.restore(state)
 		}
 	}
 }

@@ -84,10 +84,20 @@ func (s *Screen) ground(p []byte) []byte {
 		s.scan.buf = append(s.scan.buf, p...)
 		return nil
 	}
-	r, n := utf8.DecodeRune(p)
+	r, n := decodeRune(p)
 	s.step(len(p) - n)
-	s.printRune(r) // of invalid bytes: U+FFFD
+	s.printRune(r)
 	return p[n:]
+}
+
+// decodeRune reads a character. Bytes that begin one which isn't completed are one
+// U+FFFD, any other that are none are one each (Unicode 3.9, maximal subparts).
+func decodeRune(p []byte) (rune, int) {
+	r, n := utf8.DecodeRune(p)
+	for r == utf8.RuneError && n < len(p) && !utf8.FullRune(p[:n+1]) {
+		n++
+	}
+	return r, n
 }
 
 // quickCSI reads a CSI that lies whole within the write, nearly all do, where
@@ -120,16 +130,11 @@ func (s *Screen) partial(p []byte) []byte {
 		sc.buf = append(sc.buf, p...) // fewer than four bytes in all, or it would be full
 		return nil
 	}
-	r, size := utf8.DecodeRune(whole[:n])
+	r, size := decodeRune(whole[:n])
 	sc.state = stGround
-	used := max(size-had, 0)
-	s.step(len(p) - used)
+	s.step(len(p) - (size - had))
 	s.printRune(r)
-	for i := size; i < had; i++ {
-		// The bytes kept weren't one character after all.
-		s.printRune(utf8.RuneError)
-	}
-	return p[used:]
+	return p[size-had:]
 }
 
 func (s *Screen) begin(st scanState) {

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// sgr sets the pen.
+// sgr sets the pen. What isn't known or is cut off changes nothing.
 func (s *Screen) sgr(p *params) {
 	style := &s.cursor.pen.style
 	s.inks = inks{}
@@ -16,9 +16,49 @@ func (s *Screen) sgr(p *params) {
 		*style = uv.Style{}
 		return
 	}
-	uv.ReadStyle(ansi.Params(p.v[:p.n]), style)
-	style.Fg, style.Bg = simple(style.Fg), simple(style.Bg)
-	style.UnderlineColor = simple(style.UnderlineColor)
+	for all := p.v[:p.n]; len(all) > 0; {
+		n := 1 // how many belong together
+		for n < len(all) && all[n-1].HasMore() {
+			n++
+		}
+		switch code := all[0].Param(0); {
+		case code == 38 || code == 48 || code == 58:
+			var c color.Color
+			if c, n = readColor(all, n); c != nil {
+				*map[int]*color.Color{38: &style.Fg, 48: &style.Bg, 58: &style.UnderlineColor}[code] = c
+			}
+		case n > 1 && (code != 4 || n > 2 || all[1].Param(0) > 5):
+		case code == 21:
+			style.Underline = uv.UnderlineDouble
+		default:
+			uv.ReadStyle(ansi.Params(all[:n]), style)
+		}
+		all = all[n:]
+	}
+}
+
+// readColor reads what follows 38 and its like, of the palette or RGB, and says how
+// many numbers it took. n are joined by colons; programs write semicolons too.
+func readColor(p []ansi.Param, n int) (color.Color, int) {
+	kind := 0
+	if len(p) > 1 {
+		kind = p[1].Param(0)
+	}
+	joined := n > 1
+	if !joined {
+		n = min(map[int]int{2: 5, 5: 3}[kind], len(p))
+		n = max(n, min(2, len(p)))
+	}
+	v := p[min(2, n):n]
+	switch {
+	case kind == 5 && len(v) == 1 && v[0].Param(0) < 256:
+		return ansi.IndexedColor(v[0].Param(0)), n
+	case kind == 2 && joined && len(v) > 3:
+		v = v[1:] // the colour space
+	case kind != 2 || len(v) < 3:
+		return nil, n
+	}
+	return color.RGBA{R: uint8(v[0].Param(0)), G: uint8(v[1].Param(0)), B: uint8(v[2].Param(0)), A: 0xff}, n
 }
 
 // simple turns the colour models that no terminal shows into RGB, so that a
@@ -36,8 +76,9 @@ func simple(c color.Color) color.Color {
 	}
 }
 
-// appendSGR writes the SGR that sets exactly this style, without its CSI. Most of
-// a keyframe's cost is here: uv's own makes it twice as much.
+// appendSGR writes the SGR that sets exactly this style, without its CSI, parts
+// joined by colons: programs that ask whether there is true colour look for them.
+// Most of a keyframe's cost is here: uv's own makes it twice as much.
 func appendSGR(b []byte, v *uv.Style) []byte {
 	b = append(b, '0')
 	for i, n := range "12356789" { // in the order of uv's attribute bits
@@ -58,25 +99,27 @@ func appendSGR(b []byte, v *uv.Style) []byte {
 func appendColor(b []byte, base int, c color.Color) []byte {
 	add := func(nums ...int) {
 		for _, n := range nums {
-			b = strconv.AppendInt(append(b, ';'), int64(n), 10)
+			b = strconv.AppendInt(append(b, ':'), int64(n), 10)
 		}
 	}
+	code := func(n int) { b = strconv.AppendInt(append(b, ';'), int64(n), 10) }
 	switch c := c.(type) {
 	case nil:
 	case ansi.BasicColor:
 		switch n := int(c); {
-		case base == 50:
-			add(58, 5, n)
 		case n < 8:
-			add(base + n)
+			code(base + n)
 		default:
-			add(base + 60 + n - 8)
+			code(base + 60 + n - 8)
 		}
 	case ansi.IndexedColor:
-		add(base+8, 5, int(c))
+		code(base + 8)
+		add(5, int(c))
 	default:
 		r, g, bl, _ := c.RGBA()
-		add(base+8, 2, int(r>>8), int(g>>8), int(bl>>8))
+		code(base + 8)
+		b = append(b, ":2:"...) // and no colour space
+		add(int(r>>8), int(g>>8), int(bl>>8))
 	}
 	return b
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"image/color"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 )
 
 var others = flag.Bool("others", false, "ask xterm.js and tmux again, and write what they and we answer to testdata/terminals.json")
@@ -72,6 +74,7 @@ func TestTerminals(t *testing.T) {
 	if *others {
 		askOthers(t, cases)
 	}
+	update := *others || flag.Lookup("update").Value.String() == "true" // golden's
 	names := map[string]bool{}
 	for _, c := range cases {
 		t.Run(c.Group+"/"+c.Name, func(t *testing.T) {
@@ -80,7 +83,7 @@ func TestTerminals(t *testing.T) {
 			}
 			names[t.Name()] = true
 			got := ourAnswer(t, c)
-			if *others {
+			if update {
 				c.Ours = got
 			}
 			if got != c.Ours {
@@ -88,7 +91,7 @@ func TestTerminals(t *testing.T) {
 			}
 		})
 	}
-	if !*others {
+	if !update {
 		return
 	}
 	var out bytes.Buffer
@@ -182,6 +185,11 @@ func lookOf(c *cell) string {
 	if v.Underline == 0 {
 		v.UnderlineColor = nil
 	}
+	for _, c := range []*color.Color{&v.Fg, &v.Bg} {
+		if i, ok := (*c).(ansi.IndexedColor); ok && i < 16 {
+			*c = ansi.BasicColor(i)
+		}
+	}
 	s := strings.TrimSuffix(string(appendSGR(nil, &v)), "m")
 	s = strings.ReplaceAll(s, ":2::", ":2:")
 	return strings.TrimPrefix(strings.TrimPrefix(s, "0"), ";")
@@ -247,9 +255,10 @@ func (m *tmuxServer) run(t *testing.T, args ...string) []byte {
 func (m *tmuxServer) answer(t *testing.T, name string, c *terminalCase) string {
 	t.Helper()
 	file := func(n string) string { return filepath.Join(m.dir, name+n) }
-	// The title says that all was read.
-	title := func(v string) []byte { return []byte("\x1b]2;" + v + "\x1b\\") }
-	for n, p := range map[string][]byte{"1": append(unquote(t, c.Input), title("one")...), "2": append(unquote(t, c.After), title("two")...)} {
+	// The title says that all was read, and a reply that all were written.
+	title := func(v string) string { return "\x1b]2;" + v + "\x1b\\" }
+	const last = "\x1b[0n"
+	for n, p := range map[string][]byte{"1": append(unquote(t, c.Input), title("one")...), "2": append(unquote(t, c.After), title("two")+"\x1b[5n"...)} {
 		if err := os.WriteFile(file(n), p, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -260,19 +269,23 @@ func (m *tmuxServer) answer(t *testing.T, name string, c *terminalCase) string {
 	tell := func(format string) string {
 		return strings.TrimSuffix(string(m.run(t, "display-message", "-p", "-t", name, format)), "\n")
 	}
-	await := func(v string) {
-		for end := time.Now().Add(10 * time.Second); tell("#{pane_title}") != v; {
+	await := func(there func() bool) {
+		for end := time.Now().Add(time.Minute); !there(); {
 			if time.Now().After(end) {
 				t.Fatalf("tmux doesn't come to the end of %s", c.Input)
 			}
 		}
 	}
-	await("one")
+	await(func() bool { return tell("#{pane_title}") == "one" })
 	for _, size := range c.sizes() {
 		m.run(t, "resize-window", "-t", name, "-x", fmt.Sprint(size[0]), "-y", fmt.Sprint(size[1]))
 	}
 	m.run(t, "wait-for", "-S", name)
-	await("two")
+	var reply []byte
+	await(func() bool {
+		reply, _ = os.ReadFile(file("r")) // not there yet: the same as none
+		return tell("#{pane_title}") == "two" && bytes.HasSuffix(reply, []byte(last))
+	})
 	var x, y, above int
 	fmt.Sscan(tell("#{cursor_x} #{cursor_y} #{history_size}"), &x, &y, &above)
 	from := "0"
@@ -289,10 +302,6 @@ func (m *tmuxServer) answer(t *testing.T, name string, c *terminalCase) string {
 		s.Write(l)
 		all = append(all, shownRow(&s.page.grid.lines[0]))
 	}
-	reply, err := os.ReadFile(file("r"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	above = min(above, len(all))
-	return answer(all[:above], all[above:], x, y, string(reply))
+	return answer(all[:above], all[above:], x, y, strings.TrimSuffix(string(reply), last))
 }

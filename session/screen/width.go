@@ -31,7 +31,10 @@ func clusterWidth(v string) int {
 	r, n := utf8.DecodeRuneInString(v)
 	w := runeWidth(r)
 	for _, r := range v[n:] {
-		if r == emojiSelector || indicator(r) || tone(r) {
+		switch {
+		case indicator(r), tone(r):
+			return 2
+		case r == emojiSelector:
 			return max(w, ansi.GraphemeWidth.StringWidth(v))
 		}
 	}
