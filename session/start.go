@@ -99,10 +99,7 @@ func (s *Session) begin(ctx context.Context) error {
 	if err := s.attach(ctx, row); err != nil {
 		return s.giveUp(err)
 	}
-	go s.ledger.Usage(s.Done(), func() api.Usage {
-		u := box.Usage()
-		return api.Usage{CPU: u.CPU, Memory: u.Memory, Pids: u.Pids}
-	})
+	go s.ledger.Usage(s.Done(), s.glancer(box))
 	if cfg.Seal != nil {
 		s.unsealed = make(chan struct{})
 		go s.keepSealed()

@@ -278,6 +278,19 @@ func (c *Client) EventsFromNow(ctx context.Context, id string, last int) iter.Se
 	return c.events(ctx, path(id, "events")+"?last="+strconv.Itoa(last))
 }
 
+// Glance yields what a list says of a session: how it stands, with its newest resources,
+// at most last of each kind, or what happened from an event on; and then what becomes of it,
+// its actions and what is held, and what it uses. An older supervisor doesn't tell the last.
+func (c *Client) Glance(ctx context.Context, id string, from uint64, last int) iter.Seq2[Event, error] {
+	q := url.Values{"kind": {"session", "action", "question", "usage"}}
+	if from > 1 {
+		q.Set("from", strconv.FormatUint(from, 10))
+	} else {
+		q.Set("last", strconv.Itoa(last))
+	}
+	return c.events(ctx, path(id, "events")+"?"+q.Encode())
+}
+
 // Newest yields how a session stands by what is recorded, as EventsFromNow does,
 // and ends.
 func (c *Client) Newest(ctx context.Context, id string, last int) iter.Seq2[Event, error] {

@@ -308,7 +308,16 @@ type Usage struct {
 	CPU    float64 `json:"cpu"`    // of one processor, 1.0 = all of it
 	Memory int64   `json:"memory"` // bytes
 	Pids   int     `json:"pids"`
+
+	Sent      int64  `json:"sent,omitempty"`      // bytes out of the sandbox since it was started, or resumed last
+	Received  int64  `json:"received,omitempty"`  // bytes into it
+	Unapplied int    `json:"unapplied,omitempty"` // changed files that the project doesn't have, as of the last checkpoint
+	Printed   int64  `json:"printed,omitempty"`   // bytes of its output: the screen is another once this is
+	Last      string `json:"last,omitempty"`      // the last line of the screen that has words, escaped; at most LastMost bytes
 }
+
+// LastMost bounds Usage.Last, in bytes.
+const LastMost = 240
 
 // Exit is how a process ended: by Code, or by Signal when that isn't empty.
 type Exit struct {

@@ -144,7 +144,7 @@ func (b *stream) close() {
 
 // Events yields recorded events from a sequence number on, then what happens,
 // until the session has ended or ctx is done. Who names kinds of resources gets
-// recorded events of these alone.
+// events of these alone.
 func (l *Ledger) Events(ctx context.Context, from uint64, kinds ...string) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		sub := l.subscribe()
@@ -178,7 +178,7 @@ func (l *Ledger) Events(ctx context.Context, from uint64, kinds ...string) iter.
 			select {
 			case <-sub.wake:
 			case e := <-sub.passing:
-				if len(kinds) == 0 && !yield(e, nil) {
+				if (len(kinds) == 0 || slices.Contains(kinds, e.Kind)) && !yield(e, nil) {
 					return
 				}
 			case <-sub.closed:

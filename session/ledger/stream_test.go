@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -140,4 +141,49 @@ func TestViewersAgree(t *testing.T) {
 			t.Errorf("a viewer of %q was told %d events that aren't the %d of the record", what, len(told), len(recorded))
 		}
 	}
+}
+
+// Who names kinds of resources hears of what passes by of these, too, and of nothing else.
+func TestPassingOfAKind(t *testing.T) {
+	st, err := store.Open(t.Context(), t.TempDir()+"/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	l := &Ledger{store: st, session: "s", stream: newStream()}
+	l.Moved(3)
+	for kind, want := range map[string]bool{"usage": true, "question": false} {
+		got := make(chan bool, 1)
+		go func() {
+			saw := false
+			for e := range l.Events(t.Context(), 1, kind) {
+				saw = saw || e.Usage != nil || e.Changes != nil
+			}
+			got <- saw
+		}()
+		for l.watchers() == 0 {
+			runtime.Gosched()
+		}
+		l.pass(api.Event{Kind: "usage", Usage: &api.Usage{Pids: 1}})
+		for len(l.passed()) > 0 {
+			runtime.Gosched()
+		}
+		l.close()
+		if is := <-got; is != want {
+			t.Errorf("who asks for %s hears what is used: %v", kind, is)
+		}
+		l.stream = newStream()
+	}
+}
+
+// passed is what passes by and wasn't taken yet.
+func (b *stream) passed() (out []*subscriber) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for s := range b.subs {
+		if len(s.passing) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
 }

@@ -30,7 +30,8 @@ func (l *Ledger) Usage(done <-chan struct{}, look func() api.Usage) {
 				continue
 			}
 			u := look()
-			seen := api.Usage{CPU: math.Round(u.CPU * 100), Memory: u.Memory >> 16, Pids: u.Pids} // as fine as it is shown
+			seen := u // as fine as it is shown
+			seen.CPU, seen.Memory = math.Round(u.CPU*100), u.Memory>>16
 			if watchers > had || seen != told || now.Sub(at) > usageAgain {
 				told, at = seen, now
 				l.pass(api.Event{At: now.UTC(), Kind: "usage", Usage: &u})

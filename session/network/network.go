@@ -32,6 +32,7 @@ type Network struct {
 	accounts accounts
 	open     map[int64]int // actions of open attempts
 	last     outcomes
+	carried  carried
 }
 
 // rules are what connections are judged by at a time.
@@ -200,6 +201,7 @@ func (n *Network) Event(at egress.Attempt, owner func(pid int) int) api.Event {
 	if at.Failure == egress.ProgramReset && at.Received > 0 {
 		a.Failure = "" // it had its answer: that is how it ends
 	}
+	n.carried.count(at)
 	kind := "attempt.changed"
 	if a.ID > n.Last {
 		kind, n.Last = "attempt.opened", a.ID

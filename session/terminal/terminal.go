@@ -425,6 +425,12 @@ func (t *Terminal) Text() (rows []string) {
 	return rows
 }
 
+// Printed is how much the agent has printed.
+func (t *Terminal) Printed() (n int64) {
+	t.do(func() { n = t.total })
+	return n
+}
+
 // Close ends the goroutines; the PTY must have been closed or be at its end.
 func (t *Terminal) Close() {
 	close(t.stop)
