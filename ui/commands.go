@@ -78,6 +78,7 @@ func (m *Model) join(o opened) tea.Cmd {
 	}
 	m.close()
 	m.list.leave()
+	m.links.Go(m.home.Unwatch())
 	m.home.Notice = ""
 	var keep func(layout.Kind, layout.Shape) error
 	if m.opt.Layout != nil {

@@ -44,6 +44,8 @@ type fakeClient struct {
 	screen    api.Frame                                  // guarded by mu
 	record    record                                     // guarded by mu
 	wait      <-chan struct{}                            // guarded by mu; pauses take until it is closed
+	of        map[string][]api.Event                     // guarded by mu; of sessions beside the first
+	answers   []string                                   // guarded by mu; SESSION#QUESTION, of decisions
 }
 
 // lock locks, and returns what unlocks.
@@ -263,8 +265,9 @@ func (c *fakeClient) Diffs(_ context.Context, _ string, in api.Scope) iter.Seq2[
 	}
 }
 
-func (c *fakeClient) Decide(_ context.Context, _ string, d api.Decision) (api.Question, error) {
+func (c *fakeClient) Decide(_ context.Context, id string, d api.Decision) (api.Question, error) {
 	c.mu.Lock()
+	c.answers = append(c.answers, fmt.Sprintf("%s#%d", id, d.Question))
 	c.decisions = append(c.decisions, d)
 	refuse := c.refuse
 	c.mu.Unlock()

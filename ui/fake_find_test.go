@@ -143,3 +143,48 @@ func (c *fakeClient) Newest(_ context.Context, id string, last int) iter.Seq2[ap
 		}
 	}
 }
+
+// PutOf adds events to another session's stream than the first one's.
+func (c *fakeClient) PutOf(id string, events ...api.Event) {
+	defer c.lock()()
+	if c.of == nil {
+		c.of = map[string][]api.Event{}
+	}
+	for _, e := range events {
+		if e.Usage == nil {
+			e.Seq = uint64(len(c.of[id]) + 1)
+		}
+		c.of[id] = append(c.of[id], e)
+	}
+	c.wake()
+}
+
+// Glance tells what Events does of the first session, but for what is about files and
+// connections, and of another what is its own.
+func (c *fakeClient) Glance(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		at := 0
+		for {
+			c.mu.Lock()
+			events, more := c.of[id], c.more
+			if len(c.list) > 0 && c.list[0].ID == id {
+				events = c.events
+			}
+			c.mu.Unlock()
+			for ; at < len(events); at++ {
+				e := events[at]
+				if e.Seq != 0 && e.Seq < from || e.Attempt != nil || e.Changes != nil {
+					continue
+				}
+				if !yield(e, nil) {
+					return
+				}
+			}
+			select {
+			case <-more:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

@@ -102,7 +102,7 @@ func New(o Options) *Model {
 	}
 	m.list.leave = func() {}
 	m.home = home.New(m.ctx, home.Config{
-		Client: o.Client, NewTerminal: o.NewTerminal, Version: o.Version, Here: o.Here,
+		Client: o.Client, NewTerminal: o.NewTerminal, Version: o.Version, Here: o.Here, Now: o.Now, Watching: o.Watching,
 		CanStart: o.Start != nil, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,
 	})
 	if m.unsaid = faults(o.Config); m.unsaid != "" && o.Session == "" && o.Begin == nil {
@@ -153,6 +153,7 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 // Restart is called when nothing was drawn for a while: keys pressed meanwhile
 // were for what was seen before.
 func (m *Model) Restart() {
+	m.home.Restart()
 	if m.bench != nil {
 		m.bench.Restart()
 	}
@@ -184,7 +185,7 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		if m.beginning {
 			return m.tick()
 		}
-		return tea.Batch(m.tick(), m.lookAgain())
+		return tea.Batch(m.tick(), m.home.Tick(), m.lookAgain())
 	case stirred:
 		return m.stirred(msg)
 	case reloaded:
@@ -215,6 +216,7 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		m.notify.focus = elsewhere
 		if here {
 			m.notify.focus = focused
+			m.home.Restart()
 		}
 		if m.bench != nil {
 			m.bench.Window(here)

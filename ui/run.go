@@ -84,6 +84,7 @@ func (k keyboard) Read(p []byte) (int, error) {
 func (m *Model) Close() {
 	m.cancel()
 	m.close()
+	m.home.Unwatch()()
 	m.links.Wait()
 }
 

@@ -49,8 +49,10 @@ func (m *Model) stirred(s stirred) tea.Cmd {
 		read = m.reload()
 	case m.bench == nil && !m.beginning:
 		m.list.watched = s.again != nil
-		m.list.read = m.opt.Now()
-		read = m.home.Refresh()
+		if m.list.old = m.opt.Now().Sub(m.list.read) < tick; !m.list.old {
+			m.list.read = m.opt.Now()
+			read = m.home.Refresh()
+		}
 	}
 	if s.again == nil {
 		return read
@@ -96,6 +98,7 @@ type listing struct {
 	leave   context.CancelFunc // ends the watch of its folders
 	watched bool               // there is one
 	read    time.Time          // when it was read last
+	old     bool               // it changed too soon after that: the clock has it read again
 }
 
 // longest is how long the list is believed, though nothing in its folders changed:
@@ -107,14 +110,14 @@ func (m *Model) goHome() tea.Cmd {
 	ctx, leave := context.WithCancel(m.ctx)
 	m.list.leave = leave
 	m.list.read = m.opt.Now()
-	return tea.Batch(m.home.Refresh(), watching(ctx, ofList, m.opt.Folders...))
+	return tea.Batch(m.home.Watch(), m.home.Refresh(), watching(ctx, ofList, m.opt.Folders...))
 }
 
 // lookAgain is called every second.
 func (m *Model) lookAgain() tea.Cmd {
-	if m.list.watched && m.opt.Now().Sub(m.list.read) < longest {
+	if m.list.watched && !m.list.old && m.opt.Now().Sub(m.list.read) < longest {
 		return nil
 	}
-	m.list.read = m.opt.Now()
+	m.list.read, m.list.old = m.opt.Now(), false
 	return m.home.Refresh()
 }

@@ -105,7 +105,7 @@ func TestLoad(t *testing.T) {
 			defer keys.Use(keys.Usual())
 			return keys.LeaderKey() == "ctrl+g" && len(c.bound) == 3
 		}},
-		{"keys that clash", "keys:\n  approve: d\n  nothing: x\n  foo: {a: b}\n  deny: esc\n", nil, `~c.yaml:2:3: keys: approve: d is taken in "actions"`, func(c *Config) bool { return len(c.Warnings) == 4 && len(c.bound) == 0 }},
+		{"keys that clash", "keys:\n  approve: d\n  nothing: x\n  foo: {a: b}\n  deny: esc\n", nil, `~c.yaml:2:3: keys: approve: d is taken in "inbox"`, func(c *Config) bool { return len(c.Warnings) == 4 && len(c.bound) == 0 }},
 		{"a leader that is needed", "leader: enter\n", nil, "~needed for typing", func(c *Config) bool { return c.values["leader"].Value == "ctrl+]" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,6 +25,9 @@ func (d *Decision) rows(dst uv.Screen, width int, now time.Time) (out []row, cov
 	if n := len(d.equal); n > 0 {
 		out = append(out, wrapped(dst, "≡ and "+paint.Count(n, "equal one", "equal ones")+", answered with it: "+actions(d.equal), width, themes.Info)...)
 	}
+	if d.also != "" {
+		out = append(out, wrapped(dst, "≡ "+paint.Clean(d.also), width, themes.Info)...)
+	}
 	out = append(out, offer(dst, q, width)...)
 	switch {
 	case q.Connection != nil:

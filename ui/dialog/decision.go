@@ -29,6 +29,7 @@ type Decision struct {
 	action    string         // what its action is called
 	kind      api.ActionKind // and what that is
 	equal     []api.Question // others that read the same, which the answer is for, too
+	also      string         // those of other sessions, in words
 	diffs     []api.FileDiff // of an edit
 	unread    string         // why there are none, or not all
 	asked     string         // fingerprint of the text that they were asked for
@@ -74,7 +75,7 @@ func (d *Decision) Sync(n News) {
 	d.pending = n.Pending[id]
 	d.place, d.of = n.State.Place(id)
 	if d.over == "" {
-		d.equal = n.State.Equal(id)
+		d.equal, d.also = n.State.Equal(id), n.State.Also[id]
 	}
 	if a, ok := n.State.Action(d.shown.Action); ok && (a.Said != d.said || a.Title != d.action) {
 		d.said, d.action, d.kind, d.made = a.Said, a.Title, a.Kind, made{}

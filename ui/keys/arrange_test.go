@@ -35,7 +35,7 @@ func TestArrange(t *testing.T) {
 		{"by the name that it had", "", []Change{{"", "take back", []string{"f5"}}}, "", "f5", Actions, intent.Rollback{}},
 		{"by another's former name", "", []Change{{"", "roll back", []string{"f5"}}}, "", "f5", Actions, intent.Rollback{Later: true}},
 		{"swapped", "", []Change{{"", "approve", []string{"d"}}, {"", "deny", []string{"a"}}}, "", "a", Decision, intent.Deny{}},
-		{"taken", "", []Change{{"", "approve", []string{"d"}}}, `d is taken in "actions"`, "d", Actions, intent.Deny{}},
+		{"taken", "", []Change{{"", "approve", []string{"d"}}}, `d is taken in "inbox"`, "d", Actions, intent.Deny{}},
 		{"unknown", "", []Change{{"", "aprove", []string{"x"}}}, `is it "approve"?`, "a", Actions, intent.Approve{}},
 		{"unknown in a place", "", []Change{{Home, "approve", []string{"x"}}}, `in "home" nothing`, "x", Home, intent.Export{}},
 		{"text is typed there", "", []Change{{Input, "enter", []string{"y"}}}, "typed as text", "enter", Input, intent.Yes{}},

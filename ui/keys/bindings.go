@@ -92,10 +92,23 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("s", "sort", "sort", "newest, longest, most changed files, or by name", intent.Order{}),
 			bind("h", "here", "", "only sessions of this folder, or all", intent.Here{}),
 		}, list("session", "G end", "last session"), []Binding{
-			bind("tab", "", "next held", "next session with something held", intent.HeldStep{By: 1}),
+			bind("tab i", "inbox", "inbox", "to what is held in all sessions, where keys answer it", intent.FirstHeld{}),
 			bind("?", "help", "help", "show these keys", intent.Help{}),
 			bind("esc", "", "", "list all again", intent.Back{}),
 			bind("q ctrl+c", "quit", "quit", "leave Stepbox; sessions go on", intent.Quit{}),
+		}),
+		Inbox: slices.Concat([]Binding{
+			bind("enter", "", "open", "open the question beside its evidence", intent.Open{}),
+			bind("a", "", "approve", "approve once, in each session that asks the same", intent.Approve{}),
+			bind("A", "", "always…", "approve, and make it a rule: which one and for how long is asked", intent.Always{}),
+			bind("b", "", "approve, keep", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
+			bind("d", "", "deny…", "deny, with a reason for the agent if you like; an edit: open it, to take it back", intent.Deny{}),
+			bind("y", "", "keep", "an edit: open it, to keep it", intent.Keep{}),
+			bind("u", "", "take back", "an edit: open it, to take it back", intent.Rollback{}),
+			bind("i", "", "step into", "hold each program that this action starts", intent.StepInto{}),
+			bind("n", "", "step over", "run this one, hold at the next action", intent.StepOver{}),
+		}, list("question", "G end", "last question"), []Binding{
+			bind("tab esc", "", "sessions", "back to the list of sessions", intent.Back{}),
 		}),
 		Searching: {
 			bind("enter", "", "open", "open the selected session, where the search found it", intent.Open{}),

@@ -30,6 +30,7 @@ type Scope string
 // The places, as headings name them.
 const (
 	Home      Scope = "Home"
+	Inbox     Scope = "Home's inbox" // what is held in all sessions
 	Searching Scope = "The search for sessions"
 	Leader    Scope = "After the leader key" // from anywhere in a session
 	Panes     Scope = "Every pane but the Terminal"
@@ -54,10 +55,10 @@ const (
 )
 
 // Scopes lists the places, in the order of the reference.
-var Scopes = []Scope{Home, Searching, Leader, Panes, Actions, Changes, Network, CopyMode, Replay, Decision, Rule, Rules, Denial, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
+var Scopes = []Scope{Home, Inbox, Searching, Leader, Panes, Actions, Changes, Network, CopyMode, Replay, Decision, Rule, Rules, Denial, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
 
 // shorts are the places by one word each.
-var shorts = strings.Fields("home searching leader panes actions changes network copy replay question rule rules denial confirm plan ended applies file reading input found palette")
+var shorts = strings.Fields("home inbox searching leader panes actions changes network copy replay question rule rules denial confirm plan ended applies file reading input found palette")
 
 // Short is the place in one word, by which a configuration names it.
 func (s Scope) Short() string { return shorts[slices.Index(Scopes, s)] }

@@ -74,6 +74,9 @@ type Client interface {
 	Label(ctx context.Context, id string, l api.Label) (api.Session, error)
 	Remove(ctx context.Context, id string) error
 	Newest(ctx context.Context, id string, last int) iter.Seq2[api.Event, error]
+
+	// Glance is what a list says of a live session: from is 0, or the event to go on from.
+	Glance(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error]
 }
 
 // Stream is a viewer's side of a session's terminal. One goroutine reads while
@@ -101,6 +104,14 @@ func (r remote) Events(ctx context.Context, id string, from uint64) iter.Seq2[ap
 		return r.Client.EventsFromNow(ctx, id, newest)
 	}
 	return r.Client.Events(ctx, id, from)
+}
+
+// newestListed is how many of a session's actions a list begins with.
+const newestListed = 30
+
+// Glance begins with how the session stands.
+func (r remote) Glance(ctx context.Context, id string, from uint64) iter.Seq2[api.Event, error] {
+	return r.Client.Glance(ctx, id, from, newestListed)
 }
 
 func (r remote) Terminal(ctx context.Context, id string) (Stream, error) {

@@ -13,27 +13,29 @@ import (
 	"stepbox/session/api"
 )
 
-// queue puts a question where it belongs, in the place of what it was. What leaves the
-// sandbox can't be undone and comes first; then changes, which other answers may have
-// to wait for; then commands. Last is what a program gave up: nothing waits for it now.
-func queue(list []api.Question, q api.Question) []api.Question {
-	rank := func(q api.Question) int {
-		switch q.Subject {
-		case api.SubjectRequest:
-			return 0
-		case api.SubjectConnection:
-			if q.Connection != nil && q.Connection.Waiting == 0 {
-				return 3
-			}
-			return 0
-		case api.SubjectEdit:
-			return 1
+// Rank is what is asked about first. What leaves the sandbox can't be undone and comes
+// first; then changes, which other answers may have to wait for; then commands. Last is
+// what a program gave up: nothing waits for it now.
+func Rank(q api.Question) int {
+	switch q.Subject {
+	case api.SubjectRequest:
+		return 0
+	case api.SubjectConnection:
+		if q.Connection != nil && q.Connection.Waiting == 0 {
+			return 3
 		}
-		return 2
+		return 0
+	case api.SubjectEdit:
+		return 1
 	}
+	return 2
+}
+
+// queue puts a question where it belongs, in the place of what it was.
+func queue(list []api.Question, q api.Question) []api.Question {
 	list = slices.DeleteFunc(list, func(x api.Question) bool { return x.ID == q.ID })
 	i, _ := slices.BinarySearchFunc(list, q, func(x, q api.Question) int {
-		return cmp.Or(cmp.Compare(rank(x), rank(q)), cmp.Compare(x.ID, q.ID))
+		return cmp.Or(cmp.Compare(Rank(x), Rank(q)), cmp.Compare(x.ID, q.ID))
 	})
 	return slices.Insert(list, i, q)
 }
@@ -46,7 +48,46 @@ func (s *State) Print(id int64) string {
 	for _, q := range s.Equal(id) {
 		p += fmt.Sprintf("+%d", q.ID)
 	}
-	return p
+	return p + s.Also[id]
+}
+
+// Kin covers all that is shown of an open question but whose it is: questions of sessions
+// over one folder that have the same one read the same, and one answer can be for all of
+// them. "" is of one that has none: it is about files, or about what a person is asked
+// about one by one.
+func (s *State) Kin(q api.Question) string {
+	switch {
+	case q.Subject != api.SubjectCommand && q.Subject != api.SubjectNested && q.Subject != api.SubjectConnection:
+		return ""
+	case q.Command != nil && q.Same == "", q.Connection != nil && q.Connection.Host == "":
+		return ""
+	}
+	a, _ := s.Action(q.Action)
+	k := struct {
+		Folder, Action string
+		Said           *api.Said
+		Question       api.Question
+	}{s.Session.Folder, "", a.Said, api.Question{Subject: q.Subject, Title: q.Title, Rule: q.Rule, Same: q.Same}}
+	if c := q.Connection; c != nil {
+		k.Action = a.Title // what tried it
+		only := *c
+		only.Tries, only.Waiting, only.Pid, only.LastTry = 0, min(c.Waiting, 1), 0, time.Time{}
+		k.Question.Connection = &only
+	}
+	if c := q.Command; c != nil {
+		only := *c
+		only.Pipeline = slices.Clone(c.Pipeline)
+		for _, c := range append([]*api.Command{&only}, pointers(only.Pipeline)...) {
+			c.Pid, c.Before = 0, 0
+		}
+		k.Question.Command = &only
+	}
+	b, err := json.Marshal(k)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(b) // see alike
+	return string(sum[:])
 }
 
 // Equal are the other open questions on just the same command: one answer can be for

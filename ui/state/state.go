@@ -36,6 +36,10 @@ type State struct {
 	Version   uint64 // grows with every change, for caches
 	Tried     uint64 // grows with every change of the attempts
 
+	// Also says in words, of open questions, which ones of other sessions an answer is for,
+	// too. It is part of what is shown of them.
+	Also map[int64]string
+
 	prints map[int64]string // fingerprints of open questions
 	alike  map[int64]string // the same of what equal ones have in common
 	closed map[int64]string // of questions known to be closed, why, so that a late event can't reopen one
@@ -157,6 +161,19 @@ func (s *State) Closed(id int64) string { return s.closed[id] }
 // reach is asked about apart.
 func (s *State) QuestionOf(action int) (api.Question, bool) {
 	return s.first(func(q api.Question) bool { return q.Action == action && !q.Apart() })
+}
+
+// Keep forgets all actions but so many of the newest, and those that are asked about: for
+// who shows no more.
+func (s *State) Keep(newest int) {
+	drop := len(s.Actions) - newest
+	if drop < newest { // not with each one
+		return
+	}
+	s.Actions = slices.DeleteFunc(s.Actions, func(a api.Action) bool {
+		drop--
+		return drop >= 0 && !slices.ContainsFunc(s.Questions, func(q api.Question) bool { return q.Action == a.N })
+	})
 }
 
 // Action finds an action by its number.

@@ -12,6 +12,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
+	"stepbox/ui/pane/terminal"
 )
 
 // beside is from what width on the preview lies beside the list.
@@ -29,6 +30,10 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		cursor = s.line(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), 1), f)
 		body.Min.Y++
 	}
+	if h := s.inboxHeight(body); h > 0 {
+		s.inboxBox(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), h), f)
+		body.Min.Y += h
+	}
 	list, side := body, uv.Rectangle{}
 	switch wide := area.Dx() >= beside; {
 	case wide && !s.preview:
@@ -39,7 +44,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		list, side = uv.Rectangle{}, body
 	}
 	if !list.Empty() {
-		s.lists(dst, list, f)
+		s.lists(dst, list, f, side.Empty())
 	}
 	if !side.Empty() {
 		s.beside(dst, side, f)
@@ -47,6 +52,12 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	s.foot(dst, uv.Rect(area.Min.X, area.Max.Y-1, area.Dx(), 1), f)
 	if s.dialog != nil {
 		under := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), max(1, area.Dy()-2))
+		if s.about != "" && body.Dy() >= 10 {
+			under = body // what else is held stays in view
+		}
+		if s.about != "" {
+			f.Wait = max(0, s.inbox.guard.Wait(f.Now))
+		}
 		paint.Dim(dst, under, f.P.S(themes.Faint))
 		cursor = s.dialog.Draw(dst, under, f)
 	}
@@ -91,20 +102,52 @@ func (s *Screen) line(dst uv.Screen, r uv.Rectangle, f paint.Frame) *tea.Cursor 
 }
 
 // lists draws the live sessions and the past ones; where one state was asked for,
-// those that are in it.
-func (s *Screen) lists(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
+// those that are in it. What is left below them shows the selected one's last lines, unless
+// they are shown elsewhere.
+func (s *Screen) lists(dst uv.Screen, area uv.Rectangle, f paint.Frame, alone bool) {
 	title := "Past"
 	if state := s.past.state; state != "" {
 		title = strings.ToUpper(state[:1]) + state[1:]
 	} else {
 		live := area
-		live.Max.Y = area.Min.Y + 2 + max(1, min(len(s.live), max(1, area.Dy()*3/5-2)))
+		most := max(1, area.Dy()*3/5-2)
+		n := max(1, len(s.live))
+		if n > 1 || len(s.live) == 1 {
+			n++ // the heads
+		}
+		if two := n + len(s.live); two <= most {
+			n = two
+		}
+		live.Max.Y = area.Min.Y + 2 + min(n, most)
 		s.liveBox(dst, live, f)
 		area.Min.Y = live.Max.Y
 	}
-	if area.Dy() >= 3 {
-		s.pastBox(dst, area, f, title)
+	if area.Dy() < 3 {
+		return
 	}
+	if need := s.past.total*s.high() + 3 + len(s.past.notes); alone && s.past.read && area.Dy()-need >= 6 && s.lastLines(dst, uv.Rect(area.Min.X, area.Min.Y+need, area.Dx(), area.Dy()-need), f) {
+		area.Max.Y = area.Min.Y + need
+	}
+	s.pastBox(dst, area, f, title)
+}
+
+// high is how many lines a past session has.
+func (s *Screen) high() int {
+	if s.past.two {
+		return 2
+	}
+	return 1
+}
+
+// lastLines shows the end of the selected session's screen, if it is known.
+func (s *Screen) lastLines(dst uv.Screen, area uv.Rectangle, f paint.Frame) bool {
+	x, ok := s.current()
+	if !ok || s.shown.id != x.Session.ID || s.shown.screen == nil {
+		return false
+	}
+	inner := paint.Box{Title: "Screen of " + paint.Clean(name(x.Session))}.Draw(dst, area, f.P)
+	terminal.Show(dst, inner, s.shown.screen)
+	return true
 }
 
 // box draws a list's border, and words in place of rows where there are none.
@@ -135,18 +178,31 @@ func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 		none += "stepbox run starts one"
 	}
 	here := s.at < len(s.live)
-	inner := s.box(dst, area, f, "Live", len(s.live), here, none)
+	inner := s.box(dst, area, f, "Live", len(s.live), here && !s.inbox.here, none)
 	if inner.Empty() {
 		return
 	}
-	top := 0
-	if here && s.at >= inner.Dy() {
-		top = s.at - inner.Dy() + 1
+	cols := columns(liveColumns[:], inner.Dx())
+	if inner.Dy() > 1 {
+		heads(dst, uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), 1), f, cols)
+		inner.Min.Y++
 	}
-	names := namesWidth(dst, s.live, inner.Dx())
-	for i := range min(inner.Dy(), len(s.live)-top) {
-		row := uv.Rect(inner.Min.X, inner.Min.Y+i, inner.Dx(), 1)
-		s.liveRow(dst, row, f, s.live[top+i], names)
+	high := 1
+	if inner.Dy() >= 2*len(s.live) {
+		high = 2
+	}
+	view, top := inner.Dy()/high, 0
+	if here && s.at >= view {
+		top = s.at - view + 1
+	}
+	for i := range min(view, len(s.live)-top) {
+		row := uv.Rect(inner.Min.X, inner.Min.Y+i*high, inner.Dx(), high)
+		x, u := s.now(s.live[top+i])
+		l := line{x, u, f.Now}
+		l.row(dst, row, f, cols)
+		if high > 1 {
+			s.secondRow(dst, uv.Rect(row.Min.X, row.Min.Y+1, row.Dx(), 1), f, l)
+		}
 		if top+i == s.at {
 			paint.Ground(dst, row, f.P.S(themes.Selected))
 		}
@@ -163,7 +219,7 @@ func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title 
 		none = "none so far"
 	}
 	at := s.at - len(s.live)
-	inner := s.box(dst, area, f, title, s.past.total, at >= 0, none)
+	inner := s.box(dst, area, f, title, s.past.total, at >= 0 && !s.inbox.here, none)
 	if inner.Empty() {
 		return
 	}
@@ -172,13 +228,10 @@ func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title 
 		paint.Clip(dst, note.Min.X+1, note.Min.Y, note.Max.X, "! "+strings.Join(s.past.notes, "; "), f.P.S(themes.Warn))
 		inner.Max.Y--
 	}
-	cols := columns(inner.Dx())
+	cols := columns(pastColumns[:], inner.Dx())
 	heads(dst, uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), 1), f, cols)
 	inner.Min.Y++
-	high := 1
-	if s.past.two {
-		high = 2
-	}
+	high := s.high()
 	s.view = max(1, inner.Dy()/high)
 	if at >= 0 {
 		s.top = max(at-s.view+1, min(s.top, at))
@@ -191,7 +244,7 @@ func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title 
 			paint.Text(dst, row.Min.X+1, row.Min.Y, row.Max.X, "…", f.P.S(themes.Faint))
 			continue
 		}
-		pastRow(dst, row, f, cols, found.Session)
+		line{x: found.Session, now: f.Now}.row(dst, row, f, cols)
 		if row.Dy() > 1 {
 			s.hitRow(dst, row, f, found, s.top+i == at)
 		}
@@ -243,8 +296,14 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		x = paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token)) + 3
 	}
 	scope := keys.Home
-	if s.search.open {
+	switch {
+	case s.search.open:
 		scope = keys.Searching
+	case s.inbox.here:
+		scope = keys.Inbox
+	}
+	if s.dialog != nil {
+		return // it has its own
 	}
 	var hints, last []paint.Hint // how more is found, and the way out: these aren't cut off
 	for _, b := range keys.In(scope) {
@@ -268,6 +327,10 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 // hintOf is what the last line says of a key, if it does something now.
 func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
 	h := paint.Hint{Key: b.First(), Words: b.Short}
+	if s.inbox.here {
+		e, ok := s.asked()
+		return h, ok && b.Short != "" && (!intent.Decides(b.Intent) || s.whyNot(b.Intent, e) == "")
+	}
 	cur, ok := s.current()
 	live := cur.Session.Live()
 	switch b.Intent.(type) {
@@ -288,8 +351,8 @@ func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
 			h.Words = "attach"
 		}
 	case intent.Preview:
-	case intent.HeldStep:
-		ok = s.Held() > 0
+	case intent.FirstHeld:
+		ok = len(s.inbox.entries) > 0
 	default:
 		ok = true
 	}

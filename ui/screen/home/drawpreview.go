@@ -12,12 +12,13 @@ import (
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/actions"
 	"stepbox/ui/pane/terminal"
+	"stepbox/ui/state"
 )
 
 // beside draws what is known of the selected session.
 func (s *Screen) beside(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	found, ok := s.current()
-	x := found.Session
+	x, u := s.now(found.Session)
 	box := paint.Box{Title: "Preview"}
 	if ok {
 		box.Title = paint.Clean(name(x))
@@ -28,12 +29,18 @@ func (s *Screen) beside(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	}
 	d := sheet{dst: dst, r: uv.Rect(inner.Min.X+1, inner.Min.Y, inner.Dx()-2, inner.Dy()), f: f}
 	d.about(x)
+	if x.Live() {
+		d.lives(x, u, s.of[x.ID])
+	}
 	p := &s.shown
 	if p.id != x.ID {
 		d.text("…", themes.Faint)
 		return
 	}
-	d.known(x, p)
+	if st := s.of[x.ID]; st != nil && len(st.Actions) > 0 {
+		p.actions = st.Actions // which are newer
+	}
+	d.known(x, u, p)
 	if d.r.Dy() < 3 || p.screen == nil {
 		return
 	}
@@ -66,6 +73,16 @@ func (d *sheet) head(s string) {
 	d.text(s, themes.Title)
 }
 
+// hints draws keys and what they do.
+func (d *sheet) hints(all []paint.Hint) {
+	for _, l := range paint.WrapHints(d.dst, all, d.r.Dx()) {
+		if d.r.Dy() > 0 {
+			d.f.P.Hints(d.dst, d.r.Min.X, d.r.Min.Y, d.r.Max.X, themes.Text, l)
+			d.r.Min.Y++
+		}
+	}
+}
+
 // wrap draws a text over some rows.
 func (d *sheet) wrap(s string, most int, k themes.Token) {
 	for _, l := range paint.Wrap(d.dst, paint.Clean(s), d.r.Dx()) {
@@ -79,7 +96,7 @@ func (d *sheet) wrap(s string, most int, k themes.Token) {
 // about draws what the list itself knows.
 func (d *sheet) about(x api.Session) {
 	glyph, token, words := State(x)
-	d.text(glyph+" "+words+" · "+paint.Ago(d.f.Now.Sub(x.Last()))+" · took "+took(x, d.f.Now), token)
+	d.text(glyph+" "+words+" · "+paint.Ago(d.f.Now.Sub(x.Last()))+" · took "+took(line{x: x, now: d.f.Now}), token)
 	d.text(x.Command, themes.Text)
 	d.text(x.Workspace, themes.Muted)
 	var counts []string
@@ -110,13 +127,40 @@ func (d *sheet) about(x api.Session) {
 	if x.Note != "" {
 		d.wrap(x.Note, 4, themes.Text)
 	}
+	if !x.Live() && x.Trashed.IsZero() {
+		d.hints(afterEnd(x))
+	}
 	if from := x.Parent; from != nil {
 		d.text(fmt.Sprintf("forked from %s at %s", cmp.Or(from.Name, from.ID), cmp.Or(string(from.At), "its end")), themes.Info)
 	}
 }
 
+// lives draws what a live session uses, and what is held in it.
+func (d *sheet) lives(x api.Session, u api.Usage, st *state.State) {
+	if u.Pids > 0 {
+		d.text(fmt.Sprintf("%.0f%% cpu · %s memory · %s", u.CPU*100, paint.Bytes(u.Memory), paint.Count(u.Pids, "process", "processes")), themes.Text)
+	}
+	if u.Sent+u.Received > 0 {
+		d.text(fmt.Sprintf("network: %s out, %s in", paint.Bytes(u.Sent), paint.Bytes(u.Received)), themes.Text)
+	}
+	for _, s := range x.Spend {
+		d.text(paint.Spend(s), themes.Text)
+	}
+	if st == nil || len(st.Questions) == 0 {
+		return
+	}
+	d.head("Held")
+	for _, q := range st.Questions[:min(len(st.Questions), 4)] {
+		d.text("◆ "+wants(q), themes.Held)
+	}
+	if more := len(st.Questions) - 4; more > 0 {
+		d.text(fmt.Sprintf("and %d more", more), themes.Muted)
+	}
+}
+
 // known draws what was found out.
-func (d *sheet) known(x api.Session, p *preview) {
+func (d *sheet) known(x api.Session, u api.Usage, p *preview) {
+	unapplied := max(x.Unapplied, u.Unapplied)
 	if p.problem != "" {
 		d.wrap("! "+p.problem, 2, themes.Warn)
 	}
@@ -124,11 +168,11 @@ func (d *sheet) known(x api.Session, p *preview) {
 		d.text("forked to "+name(fork), themes.Info)
 	}
 	if len(p.files) > 0 {
-		d.head(paint.Count(x.Unapplied, "file isn't", "files aren't") + " in the project")
+		d.head(paint.Count(max(unapplied, len(p.files)), "file isn't", "files aren't") + " in the project")
 		for _, c := range p.files[:min(len(p.files), 5)] {
 			d.text(c.Status+" "+c.Path, themes.Text)
 		}
-		if more := x.Unapplied - 5; more > 0 {
+		if more := unapplied - 5; more > 0 {
 			d.text(fmt.Sprintf("and %d more", more), themes.Muted)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package home is the screen of all sessions: live ones above, past ones below,
-// with what is known of the selected one beside them. There they are searched,
-// named, deleted and opened.
+// Package home is the screen of all sessions: what is held in them on top, to be
+// answered there, live ones below it, then past ones, with what is known of the selected
+// one beside them. There they are searched, named, deleted and opened.
 //
 // A Screen belongs to the goroutine that updates the interface. It does no IO: what
 // it has to know, the commands that it returns find out, and their answers come
@@ -21,6 +21,7 @@ import (
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // Config is what a Screen works with. Client and NewTerminal are needed.
@@ -29,9 +30,12 @@ type Config struct {
 	NewTerminal link.NewEmulator
 	Version     string
 	Here        string // this folder, exact; "" leaves it out of what can be asked for
-	CanStart    bool   // a session can be started from here
-	CanResume   bool   // and one that has ended gone on with
-	CanFork     bool   // and one started on the files of another
+	Now         func() time.Time
+	Watching    bool // nothing is decided from here
+	CanStart    bool // a session can be started from here
+	CanDemo     bool // and the demo
+	CanResume   bool // and one that has ended gone on with
+	CanFork     bool // and one started on the files of another
 
 	// Export writes a session's changes and returns the file's name, or is nil.
 	Export func(ctx context.Context, session string) (file string, err error)
@@ -56,9 +60,15 @@ type Screen struct {
 	top     int    // the first past row in view
 	view    int    // rows in view, when they were drawn last
 
+	board *link.Board             // follows the live ones; nil while the list isn't shown
+	of    map[string]*state.State // what it tells of each
+	inbox inbox
+
 	search  search
 	entered bool          // enter was pressed before the list was of what was typed: it is carried out then
 	dialog  dialog.Dialog // what lies over the list, or nil
+	below   dialog.Dialog // the opened question that it is about, or nil
+	about   string        // whose question that is; "": none's
 	shown   preview
 	preview bool          // it was turned on or off, against what the size would have
 	trashed []api.Session // that were put into the trash since the program started, as they were then, oldest first
@@ -102,9 +112,11 @@ func (s *Screen) ask(ctx context.Context, f func(context.Context) then) tea.Cmd 
 const pause = 150 * time.Millisecond
 
 // later does something after a pause.
-func (s *Screen) later(f then) tea.Cmd {
+func (s *Screen) later(f then) tea.Cmd { return s.after(pause, f) }
+
+func (s *Screen) after(wait time.Duration, f then) tea.Cmd {
 	return func() tea.Msg {
-		t := time.NewTimer(pause)
+		t := time.NewTimer(wait)
 		defer t.Stop()
 		select {
 		case <-t.C:
@@ -137,6 +149,7 @@ func (s *Screen) current() (api.Found, bool) {
 func (s *Screen) Held() int {
 	n := 0
 	for _, x := range s.live {
+		x, _ = s.now(x)
 		n += x.Held
 	}
 	return n
@@ -166,8 +179,22 @@ func (s *Screen) Leave() intent.Intent {
 // Key takes a key, and returns what is left to do for who has the screen: Open,
 // New, Resume, Fork or Quit, of the selected session.
 func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
-	if s.dialog != nil {
+	i, cmd := s.key(k)
+	s.inbox.guard.Key(s.cfg.Now())
+	return i, tea.Batch(cmd, s.settle())
+}
+
+func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
+	switch {
+	case s.dialog != nil:
 		return s.inDialog(k)
+	case s.inbox.here && !s.search.open && !s.Opening:
+		if b, ok := keys.Find(k, keys.Inbox); ok {
+			s.Notice = ""
+			return nil, s.judge(b.Intent, k.IsRepeat)
+		}
+	case s.late():
+		return nil, nil
 	}
 	scope := keys.Home
 	if s.search.open {
@@ -210,6 +237,9 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 		}
 		return nil, nil
 	}
+	if s.about != "" {
+		return nil, s.inQuestion(b.Intent, k.IsRepeat)
+	}
 	switch i := s.dialog.Handle(b.Intent).(type) {
 	case intent.Back:
 		s.dialog = nil
@@ -229,6 +259,31 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	return nil, nil
 }
 
+// inQuestion lets an opened question handle an intent. What decides has to wait until it
+// was in view long enough, and the keyboard quiet.
+func (s *Screen) inQuestion(i intent.Intent, repeat bool) tea.Cmd {
+	d := s.dialog
+	s.Notice = ""
+	if care := d.Care(i); care != state.AtOnce && (repeat || !s.inbox.guard.Takes(s.target(), care, s.cfg.Now())) {
+		s.Notice = tooSoon
+		return nil
+	}
+	if why := d.Why(i); why != "" {
+		s.Notice = why
+		return nil
+	}
+	switch r := d.Handle(i).(type) {
+	case nil:
+	case intent.Back:
+		s.shut()
+	case intent.Help:
+		s.below, s.dialog = d, &dialog.Help{Place: []keys.Scope{d.Scope()}, Off: d.Why}
+	default:
+		return s.question(r)
+	}
+	return nil
+}
+
 // handle carries out an intent outside of dialogs.
 func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 	s.Notice = ""
@@ -238,13 +293,17 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 	switch i := i.(type) {
 	case intent.Quit:
 		return i, nil
+	case intent.FirstHeld:
+		if s.inbox.here = len(s.inbox.entries) > 0; !s.inbox.here {
+			s.Notice = "nothing is held"
+		}
 	case intent.New:
 		if s.cfg.CanStart {
 			return i, nil
 		}
 		s.Notice = "stepbox run starts a session"
 	case intent.Help:
-		s.dialog = &dialog.Help{Place: []keys.Scope{keys.Home, keys.Searching}}
+		s.dialog = &dialog.Help{Place: []keys.Scope{keys.Inbox, keys.Home, keys.Searching}}
 	case intent.Preview:
 		s.preview = !s.preview
 	case intent.Search, intent.Yes, intent.Back, intent.Order, intent.Here:
@@ -336,13 +395,6 @@ func (s *Screen) Move(i intent.Intent) bool {
 		s.choose(0)
 	case intent.Bottom:
 		s.choose(s.total() - 1)
-	case intent.HeldStep:
-		for k := 1; k <= s.total(); k++ {
-			if n := (s.at + k) % s.total(); n < len(s.live) && s.live[n].Held > 0 {
-				s.choose(n)
-				break
-			}
-		}
 	default:
 		return false
 	}
@@ -353,7 +405,7 @@ func (s *Screen) Move(i intent.Intent) bool {
 func (s *Screen) Wheel(by int) tea.Cmd {
 	if s.dialog != nil {
 		s.dialog.Wheel(by)
-		return nil
+		return s.settle()
 	}
 	s.Move(intent.Move{By: by})
 	return s.look()

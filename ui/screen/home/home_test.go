@@ -3,6 +3,7 @@ package home
 import (
 	"strings"
 	"testing"
+	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -14,11 +15,9 @@ func session(id string, state api.SessionState, held int) api.Session {
 	return api.Session{ID: id, State: state, Held: held}
 }
 
-// Wherever the selection is, it finds the next session that something waits in,
-// and stays on its session when the list changes around it.
+// The selection stays on its session when the list changes around it.
 func TestSelection(t *testing.T) {
-	s := New(t.Context(), Config{})
-	s.Move(intent.HeldStep{By: 1}) // of an empty list
+	s := New(t.Context(), Config{Now: time.Now})
 	set := func(list []api.Session) {
 		var live, past api.FoundPage
 		for _, x := range list {
@@ -44,9 +43,7 @@ func TestSelection(t *testing.T) {
 	at("a")
 	s.Move(intent.Bottom{})
 	at("d")
-	s.Move(intent.HeldStep{By: 1})
-	at("b")
-	s.Move(intent.HeldStep{By: 1})
+	s.Move(intent.Move{By: -2})
 	at("b")
 	list[0].State = api.SessionEnded
 	set(append([]api.Session{session("new", api.SessionRunning, 0)}, list...))
@@ -68,7 +65,7 @@ func TestCountsThatAreLong(t *testing.T) {
 
 // What was imported is neither resumed nor forked, and it is said why.
 func TestImportedStaysAsItIs(t *testing.T) {
-	s := New(t.Context(), Config{CanResume: true, CanFork: true})
+	s := New(t.Context(), Config{Now: time.Now, CanResume: true, CanFork: true})
 	s.take(api.Query{}, api.FoundPage{}, api.FoundPage{Found: []api.Found{{Session: api.Session{ID: "a", State: api.SessionEnded, Agent: api.ImportAgent}}}})
 	for _, i := range []intent.Intent{intent.Resume{}, intent.Fork{}} {
 		if s.handle(i); s.dialog != nil || s.Notice != api.NoFiles {

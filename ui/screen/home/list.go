@@ -120,6 +120,8 @@ func (s *Screen) take(q api.Query, live, page api.FoundPage) {
 	for _, f := range live.Found {
 		s.live = append(s.live, f.Session)
 	}
+	s.follow()
+	s.gather()
 	notes := append(page.Notes, live.Notes...)
 	for i, n := range notes {
 		notes[i] = paint.Clean(n)

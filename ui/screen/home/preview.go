@@ -17,6 +17,7 @@ import (
 type preview struct {
 	id      string // whose it is; "": nobody's
 	stamp   int    // of what was searched then
+	mark    mark   // how far a live session was
 	wanted  string // whose is being found out, or will be after a pause
 	cancel  context.CancelFunc
 	actions []api.Action  // the newest, oldest first
@@ -25,6 +26,23 @@ type preview struct {
 	hits    []api.Hit     // places that have what was searched
 	screen  link.Emulator // its last, or nil
 	problem string        // why something of it is missing
+}
+
+// mark is how far a live session is: what is known of it is old once it is further.
+type mark struct {
+	version uint64
+	printed int64
+}
+
+func (s *Screen) mark(id string) mark {
+	st := s.of[id]
+	switch {
+	case st == nil:
+		return mark{}
+	case st.Usage == nil:
+		return mark{version: st.Version}
+	}
+	return mark{uint64(len(st.Actions)) + st.Seq, st.Usage.Printed} // numbers of use aren't news of it
 }
 
 // How much of a session is shown beside the list.
@@ -40,8 +58,8 @@ const (
 func (s *Screen) peek() tea.Cmd {
 	f, ok := s.current()
 	id := f.Session.ID
-	stamp := s.search.stamp
-	if !ok || s.shown.wanted == id || s.shown.id == id && s.shown.stamp == stamp && !f.Session.Live() {
+	stamp, far := s.search.stamp, s.mark(id)
+	if !ok || s.shown.wanted == id || s.shown.id == id && s.shown.stamp == stamp && s.shown.mark == far {
 		return nil
 	}
 	if s.shown.cancel != nil {
@@ -62,7 +80,7 @@ func (s *Screen) peek() tea.Cmd {
 				if s.shown.wanted != id {
 					return nil
 				}
-				s.shown, s.shown.stamp = p, stamp
+				s.shown, s.shown.stamp, s.shown.mark = p, stamp, far
 				return nil
 			}
 		})
@@ -84,7 +102,7 @@ func (c *Config) known(ctx context.Context, x api.Session, q api.Query) preview 
 			p.actions = append(p.actions, *e.Action)
 		}
 	}
-	if x.Unapplied > 0 && !x.Live() {
+	if x.Unapplied > 0 || x.Live() {
 		all, err := c.Client.Changes(ctx, x.ID, api.Scope{}, mostFiles)
 		failed(err)
 		p.files = slices.DeleteFunc(all.Files, func(f api.Change) bool { return f.Applied })

@@ -3,6 +3,7 @@ package home
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -14,45 +15,110 @@ import (
 	"stepbox/ui/paint"
 )
 
-// column is what the list of past sessions shows of each.
+// line is what a row is of: a session, and what it uses if it lives.
+type line struct {
+	x   api.Session
+	u   api.Usage
+	now time.Time
+}
+
+// column is what a list shows of each session.
 type column struct {
 	head  string
 	width int
 	from  int  // the width of the list from which on it is there
 	right bool // its text ends at its right end
-	text  func(x api.Session, now time.Time) string
+	text  func(l line) string
 	token themes.Token
 	x     int // where it begins, once that is known
 }
 
-// all are the columns after the name, in their order.
-var all = [...]column{
-	{head: "ended", width: 11, from: 30, text: func(x api.Session, _ time.Time) string { return outcome(x) }},
-	{head: "acts", width: 4, from: 48, right: true, token: themes.Text, text: count(func(x api.Session) int { return x.Actions })},
-	{head: "deny", width: 4, from: 60, right: true, token: themes.Denied, text: count(func(x api.Session) int { return x.Denials })},
-	{head: "back", width: 4, from: 65, right: true, token: themes.Undone, text: count(func(x api.Session) int { return x.Rollbacks })},
-	{head: "files", width: 5, from: 55, right: true, token: themes.Text, text: count(func(x api.Session) int { return x.Changed })},
-	{head: "net", width: 3, from: 70, right: true, token: themes.Text, text: count(func(x api.Session) int { return x.Attempts })},
-	{head: "apply", width: 5, from: 52, right: true, token: themes.Warn, text: count(func(x api.Session) int { return x.Unapplied })},
-	{head: "took", width: 6, from: 90, right: true, token: themes.Muted, text: took},
-	{head: "when", width: 9, from: 40, right: true, token: themes.Muted, text: func(x api.Session, now time.Time) string {
-		return strings.TrimSuffix(paint.Ago(now.Sub(x.Last())), " ago")
+// pastColumns are those of past sessions after the name, in their order.
+var pastColumns = [...]column{
+	{head: "ended", width: 11, from: 30, text: func(l line) string { return outcome(l.x) }},
+	{head: "acts", width: 4, from: 48, right: true, token: themes.Text, text: count(func(l line) int { return l.x.Actions })},
+	{head: "deny", width: 4, from: 88, right: true, token: themes.Denied, text: count(func(l line) int { return l.x.Denials })},
+	{head: "back", width: 4, from: 92, right: true, token: themes.Undone, text: count(func(l line) int { return l.x.Rollbacks })},
+	{head: "files", width: 5, from: 55, right: true, token: themes.Text, text: count(func(l line) int { return l.x.Changed })},
+	{head: "net", width: 3, from: 96, right: true, token: themes.Text, text: count(func(l line) int { return l.x.Attempts })},
+	{head: "apply", width: 5, from: 52, right: true, token: themes.Warn, text: count(func(l line) int { return l.x.Unapplied })},
+	{head: "took", width: 6, from: 100, right: true, token: themes.Muted, text: took},
+	{head: "when", width: 9, from: 40, right: true, token: themes.Muted, text: func(l line) string {
+		return strings.TrimSuffix(paint.Ago(l.now.Sub(l.x.Last())), " ago")
 	}},
-	{head: "project", width: 24, from: 110, token: themes.Muted, text: func(x api.Session, _ time.Time) string { return x.Workspace }},
-	{head: "last", width: 40, from: 170, token: themes.Text, text: func(x api.Session, _ time.Time) string { return cmp.Or(x.LastAction, x.Command) }},
+	{head: "project", width: 14, from: 70, token: themes.Muted, text: project},
+	{head: "last", width: 40, from: 170, token: themes.Text, text: func(l line) string { return cmp.Or(l.x.LastAction, l.x.Command) }},
 }
 
-func count(of func(api.Session) int) func(api.Session, time.Time) string {
-	return func(x api.Session, _ time.Time) string {
-		if n := of(x); n != 0 {
+// liveColumns are those of live sessions after the name.
+var liveColumns = [...]column{
+	{head: "state", width: 15, from: 36, text: doing},
+	{head: "project", width: 14, from: 100, token: themes.Muted, text: project},
+	{head: "branch", width: 14, from: 116, token: themes.Muted, text: branch},
+	{head: "mode", width: 6, from: 48, token: themes.Muted, text: func(l line) string { return strings.ToUpper(string(l.x.Mode)) }},
+	{head: "review", width: 6, from: 74, right: true, token: themes.Warn, text: count(func(l line) int { return l.x.Unreviewed })},
+	{head: "apply", width: 5, from: 56, right: true, token: themes.Warn, text: count(func(l line) int { return max(l.u.Unapplied, l.x.Unapplied) })},
+	{head: "cpu", width: 4, from: 62, right: true, token: themes.Text, text: func(l line) string {
+		if l.u.Pids == 0 {
+			return "·" // it isn't known
+		}
+		return fmt.Sprintf("%.0f%%", l.u.CPU*100)
+	}},
+	{head: "mem", width: 4, from: 66, right: true, token: themes.Text, text: size(func(l line) int64 { return l.u.Memory })},
+	{head: "net", width: 4, from: 84, right: true, token: themes.Text, text: size(func(l line) int64 { return l.u.Sent + l.u.Received })},
+	{head: "tokens", width: 6, from: 90, right: true, token: themes.Text, text: func(l line) string {
+		if s := l.x.Spent(); s.Input+s.Output > 0 {
+			return paint.Thousands(s.Input + s.Output)
+		}
+		return "·"
+	}},
+	{head: "ran", width: 8, from: 44, right: true, token: themes.Muted, text: func(l line) string { return paint.Long(l.x.Ran(l.now)) }},
+	{head: "last line", width: 50, from: 190, token: themes.Text, text: func(l line) string { return lastLine(l.x, l.u) }},
+}
+
+func count(of func(line) int) func(line) string {
+	return func(l line) string {
+		if n := of(l); n != 0 {
 			return strconv.Itoa(n)
 		}
 		return "·"
 	}
 }
 
+func size(of func(line) int64) func(line) string {
+	return func(l line) string {
+		if n := of(l); n > 0 {
+			return paint.Bytes(n)
+		}
+		return "·"
+	}
+}
+
+// doing is what a live session does; what waits for a review has a column of its own.
+func doing(l line) string {
+	l.x.Unreviewed = 0
+	_, _, words := State(l.x)
+	return words
+}
+
+// project is the folder's own name.
+func project(l line) string {
+	if l.x.Workspace == "" {
+		return "·"
+	}
+	return path.Base(l.x.Workspace)
+}
+
+// branch is what the project had checked out when the session began.
+func branch(l line) string { return cmp.Or(strings.TrimPrefix(l.x.Branch, "refs/heads/"), "·") }
+
+// lastLine is what a live session did last: its screen's last words, or else its last action.
+func lastLine(x api.Session, u api.Usage) string {
+	return paint.Clean(cmp.Or(u.Last, x.LastAction, x.Command))
+}
+
 // columns are those that a list so wide has, the name's first.
-func columns(width int) []column {
+func columns(all []column, width int) []column {
 	out := []column{{head: "session", width: width - 4}}
 	for _, c := range all {
 		if width >= c.from {
@@ -78,8 +144,6 @@ func (c column) draw(dst uv.Screen, row uv.Rectangle, text string, st uv.Style) 
 	switch {
 	case c.right:
 		x = max(x, x-over)
-	case c.head == "project" && over > 0: // its end says more
-		text = "…" + paint.From(dst, text, over+1)
 	}
 	paint.Clip(dst, x, row.Min.Y, end, text, st)
 }
@@ -90,19 +154,20 @@ func heads(dst uv.Screen, row uv.Rectangle, f paint.Frame, cols []column) {
 	}
 }
 
-func pastRow(dst uv.Screen, row uv.Rectangle, f paint.Frame, cols []column, x api.Session) {
+// row draws a session's row.
+func (l line) row(dst uv.Screen, row uv.Rectangle, f paint.Frame, cols []column) {
 	p := f.P
-	glyph, token, _ := State(x)
+	glyph, token, _ := State(l.x)
 	paint.Text(dst, row.Min.X+1, row.Min.Y, row.Max.X, glyph, p.S(token))
 	for i, c := range cols {
 		switch i {
 		case 0:
-			c.draw(dst, row, label(x), p.S(themes.Strong))
+			c.draw(dst, row, label(l.x), p.S(themes.Strong))
 			continue
 		case 1:
 			c.token = token
 		}
-		text := c.text(x, f.Now)
+		text := c.text(l)
 		if text == "·" {
 			c.token = themes.Faint
 		}
@@ -116,20 +181,11 @@ func outcome(x api.Session) string {
 	return strings.TrimPrefix(words, "ended: ")
 }
 
-func took(x api.Session, now time.Time) string {
-	if d := x.Ran(now); d > 0 {
+func took(l line) string {
+	if d := l.x.Ran(l.now); d > 0 {
 		return paint.Took(d)
 	}
 	return "·"
-}
-
-// namesWidth is the width of the column of names.
-func namesWidth(dst uv.Screen, list []api.Session, width int) int {
-	w := 10
-	for _, x := range list {
-		w = max(w, paint.Width(dst, label(x)))
-	}
-	return min(w, max(12, width/3))
 }
 
 // label is a session's name, and what else tells it from others at a glance.
@@ -147,30 +203,25 @@ func label(x api.Session) string {
 	return out
 }
 
-func (s *Screen) liveRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, x api.Session, names int) {
+// secondRow is below a live session's row where there is room: where it works, and the
+// last line of its output.
+func (s *Screen) secondRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, l line) {
 	p := f.P
-	y, end := r.Min.Y, r.Max.X-1
-	glyph, token, words := State(x)
-	at := paint.Text(dst, r.Min.X+1, y, end, glyph+" ", p.S(token))
-	paint.Clip(dst, at, y, min(end, at+names), label(x), p.S(themes.Strong))
-	at += names + 2
-	right := paint.Right(dst, at, y, end, paint.Line{{Text: paint.Long(x.Ran(f.Now)), Style: p.S(themes.Muted)}}) - 2
-	const stateWidth = 22
-	room := min(stateWidth, max(8, right-at))
-	paint.Clip(dst, at, y, min(right, at+room), words, p.S(token))
-	at += room + 1
-	if at >= right-8 {
-		return
+	at := r.Min.X + 3
+	end := r.Max.X - 1
+	for _, w := range []struct {
+		text  string
+		token themes.Token
+	}{{project(l), themes.Muted}, {branch(l), themes.Muted}} {
+		if w.text != "·" {
+			at = paint.Clip(dst, at, r.Min.Y, min(end, at+24), w.text, p.S(w.token)) + 2
+		}
 	}
-	if r.Dx() >= 90 {
-		paint.Clip(dst, at, y, right, strings.ToUpper(string(x.Mode)), p.S(themes.Muted))
-		at += 8
+	if others := s.neighbours(l.x); others != "" {
+		at = paint.Clip(dst, at, r.Min.Y, end, "shares its folder with "+others, p.S(themes.Info)) + 2
 	}
-	if others := s.neighbours(x); others != "" && at < right {
-		at = paint.Clip(dst, at, y, right, "shares its folder with "+others, p.S(themes.Info)) + 2
-	}
-	if at < right {
-		paint.Clip(dst, at, y, right, cmp.Or(x.LastAction, x.Command), p.S(themes.Text))
+	if at < end {
+		paint.Clip(dst, at, r.Min.Y, end, lastLine(l.x, l.u), p.S(themes.Text))
 	}
 }
 

@@ -172,7 +172,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 			if rule, ok := ruleOf(q, d); ok {
 				k.rules.made(rule)
 			} else {
-				words, token := told(d.Answer)
+				words, token := dialog.Told(d.Answer)
 				k.tell(token, "%s %s", words, nameOf(q)+andEqual(len(more)))
 			}
 			k.present().Answered(closed)

@@ -1,0 +1,221 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"stepbox/session/api"
+)
+
+// liveScene is the scene's live session with n-1 more over the same folder, as agents beside
+// each other are.
+func liveScene(n int, questions ...api.Question) *fakeClient {
+	c := sceneWorkbench(questions...)
+	first := newScene().Sessions[0]
+	list := []api.Session{first}
+	for i := 1; i < n; i++ {
+		x := first
+		x.ID, x.Name, x.Held = fmt.Sprintf("live%04d", i), fmt.Sprintf("agent-%d", i), 0
+		list = append(list, x)
+	}
+	unlock := c.lock()
+	c.list = append(list, newScene().Sessions[2:]...)
+	unlock()
+	return c
+}
+
+func (c *fakeClient) Answers() []string {
+	defer c.lock()()
+	return slices.Clone(c.answers)
+}
+
+// ask has another session ask the same, or something else with other words.
+func askIn(c *fakeClient, id string, q api.Question, action int, title string) {
+	q.Action = action
+	if title != "" {
+		cmd := *q.Command
+		q.Title, cmd.Line, cmd.Script = title, title, ""
+		cmd.Parts = nil
+		q.Command = &cmd
+	}
+	a := api.Action{N: action, Kind: api.KindCommand, State: api.ActionHeld, Title: q.Title, Rule: q.Rule, StartedAt: q.HeldAt}
+	c.PutOf(id, api.Event{Action: &a}, api.Event{Question: &q})
+}
+
+func plainQuestion() api.Question {
+	q := sceneQuestion()
+	c := *q.Command
+	c.Parts, c.Env, c.Pipeline, c.Written, c.Sends, c.Unpinned, c.Sources = nil, nil, nil, false, nil, nil, nil
+	q.Command, q.Same = &c, "s1"
+	return q
+}
+
+// What is held in all sessions is one list, that is answered where it stands: equal ones at
+// once, with the quiet time that every answer takes.
+func TestInboxAnswersEqualOnes(t *testing.T) {
+	t.Parallel()
+	q := plainQuestion()
+	c := liveScene(3, q)
+	askIn(c, "live0001", q, 3, "")
+	askIn(c, "live0002", q, 9, "make clean")
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("2×")
+	d.shows("$ make clean")
+	inOrder(t, d.text(), "Held in all sessions", q.Title, "$ make clean", "Live", "Past")
+	d.press("a") // the list of sessions has the keys
+	d.advance(time.Second)
+	d.press("tab", "a")
+	d.shows("too soon")
+	if n := len(c.Decisions()); n > 0 {
+		t.Fatalf("%d answers before the quiet time", n)
+	}
+	d.calmly("a")
+	d.decided(api.AnswerApprove, api.AnswerApprove)
+	if got := c.Answers(); !slices.Equal(got, []string{sceneSession().ID + "#5", "live0001#5"}) {
+		t.Errorf("answered %v", got)
+	}
+	d.shows("✓ approved")
+	d.lacks("2×")
+	d.press("a") // at once: it is too soon for the next one
+	d.shows("too soon")
+	if n := len(c.Decisions()); n != 2 {
+		t.Errorf("%d answers", n)
+	}
+	d.calmly("d")
+	d.shows("Deny")
+	d.press("n", "o")
+	d.advance(time.Second)
+	d.press("enter")
+	d.decided(api.AnswerApprove, api.AnswerApprove, api.AnswerDeny)
+	if x := c.Decisions()[2]; x.Reason != "no" {
+		t.Errorf("the reason is %q", x.Reason)
+	}
+	d.until("nothing is held", func() bool { return !strings.Contains(d.text(), "Held in all") })
+	d.press("u", "n", "D") // keys that may still be for a question go nowhere
+	d.lacks("New session")
+	d.lacks("nothing was put into the trash")
+}
+
+// Nothing is merged that reads otherwise anywhere.
+func TestInboxMergesNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(q *api.Question, x *api.Session){
+		"folder":    func(q *api.Question, x *api.Session) { x.Folder = "/home/ada/other" },
+		"rule":      func(q *api.Question, _ *api.Session) { q.Rule = "ask *" },
+		"contents":  func(q *api.Question, _ *api.Session) { q.Same = "s2" },
+		"directory": func(q *api.Question, _ *api.Session) { q.Command.Cwd += "/x" },
+		"last time": func(q *api.Question, _ *api.Session) { q.Command.LastTime = "failed" },
+		"none":      func(*api.Question, *api.Session) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := liveScene(2, plainQuestion())
+			q := plainQuestion()
+			unlock := c.lock()
+			change(&q, &c.list[1])
+			unlock()
+			askIn(c, "live0001", q, 3, "")
+			d := drive(t, c, 120, 35, Options{Theme: "plain"})
+			want := "2 questions"
+			if name == "none" {
+				want = "1 question "
+			}
+			d.shows(want)
+			d.idle()
+			if strings.Contains(d.text(), "2×") != (name == "none") {
+				t.Errorf("merged wrongly:\n%s", d.text())
+			}
+		})
+	}
+}
+
+// An opened question lies below the list of all; the next one follows by itself, and what is
+// answered elsewhere goes with a word.
+func TestInboxOpens(t *testing.T) {
+	t.Parallel()
+	c := liveScene(3, sceneEdit())
+	askIn(c, "live0001", plainQuestion(), 3, "")
+	askIn(c, "live0002", plainQuestion(), 9, "make clean")
+	d := drive(t, c, 80, 24, Options{Theme: "plain"})
+	d.shows("3 questions")
+	inOrder(t, d.text(), "fix-tests", "agent-1", "agent-2") // an edit goes before commands
+	d.press("i")
+	d.calmly("y")
+	d.shows("edit held") // its differences are what is decided on
+	d.shows("Held in all sessions")
+	if n := len(c.Decisions()); n > 0 {
+		t.Fatal("an edit was kept unseen")
+	}
+	d.press("y")
+	d.shows("too soon")
+	d.calmly("pgdown", "pgdown", "pgdown", "pgdown")
+	d.calmly("y")
+	d.decided(api.AnswerKeep)
+	d.shows("command held")
+	d.shows("kept fix-tests")
+	d.press("a")
+	d.shows("too soon")
+	d.calmly("tab")
+	d.shows("make clean")
+	q := plainQuestion()
+	q.Action, q.Title, q.Closed, q.ClosedBy = 9, "make clean", "allow", "cli"
+	c.PutOf("live0002", api.Event{Question: &q})
+	d.shows("it was answered elsewhere: allow by cli")
+	d.calmly("esc")
+	d.shows("1 question ")
+	d.calmly("a")
+	d.decided(api.AnswerKeep, api.AnswerApprove)
+}
+
+// The selection stays on its question, whatever else is asked meanwhile.
+func TestInboxSelectionStays(t *testing.T) {
+	t.Parallel()
+	q := plainQuestion()
+	c := liveScene(3, q)
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("1 question ")
+	d.press("tab")
+	early := q
+	early.HeldAt = q.HeldAt.Add(-time.Hour)
+	askIn(c, "live0001", early, 3, "make clean")
+	d.shows("2 questions")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	if got := c.Answers(); got[0] != sceneSession().ID+"#5" {
+		t.Errorf("answered %v", got)
+	}
+}
+
+// Who only watches decides nothing here either.
+func TestInboxWatching(t *testing.T) {
+	t.Parallel()
+	c := liveScene(2, plainQuestion())
+	d := drive(t, c, 120, 35, Options{Theme: "plain", Watching: true})
+	d.shows("1 question ")
+	d.press("tab")
+	for _, k := range []string{"a", "d", "A", "i"} {
+		d.calmly(k)
+		d.shows("watching only")
+	}
+	d.calmly("enter", "a", "d")
+	d.idle()
+	if n := len(c.Decisions()); n > 0 {
+		t.Errorf("%d answers", n)
+	}
+}
+
+// A session that ends while the list is shown says so, with the next steps.
+func TestHomeTellsOfAnEnd(t *testing.T) {
+	t.Parallel()
+	c := liveScene(2)
+	d := drive(t, c, 200, 50, Options{Theme: "plain"})
+	d.shows("fix-tests")
+	s := sceneSession()
+	s.State, s.EndedAt, s.Exit, s.Held, s.Unapplied = api.SessionEnded, sceneNow, &api.Exit{Code: 3}, 0, 2
+	c.Put(api.Event{Session: &s})
+	d.shows("fix-tests ended: exit 3: 2 files aren't in the project")
+	d.shows("enter review")
+}

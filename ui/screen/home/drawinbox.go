@@ -1,0 +1,74 @@
+package home
+
+import (
+	"fmt"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+)
+
+// mostInbox is how many rows the inbox has at most; it scrolls.
+const mostInbox = 8
+
+// inboxHeight is how many rows of an area the inbox takes: none while nothing is held.
+func (s *Screen) inboxHeight(area uv.Rectangle) int {
+	n := min(len(s.inbox.entries), mostInbox, max(1, area.Dy()/4))
+	if n == 0 || area.Dy() < 8 {
+		return 0
+	}
+	return n + 2
+}
+
+func (s *Screen) inboxBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
+	in := &s.inbox
+	box := paint.Box{Title: "Held in all sessions", Focused: in.here, Facts: paint.Line{{Text: paint.Count(len(in.entries), "question", "questions"), Style: f.P.S(themes.Held)}}}
+	inner := box.Draw(dst, area, f.P)
+	top := max(0, in.cursor-inner.Dy()+1)
+	for i := range min(inner.Dy(), len(in.entries)-top) {
+		row := uv.Rect(inner.Min.X, inner.Min.Y+i, inner.Dx(), 1)
+		whole := s.inboxRow(dst, row, f, in.entries[top+i])
+		if top+i == in.cursor {
+			in.whole = whole
+			if in.here {
+				paint.Ground(dst, row, f.P.S(themes.Selected))
+			}
+		}
+	}
+	paint.Scrollbar(dst, area.Max.X-1, inner, top, len(in.entries), f.P.S(themes.Border))
+}
+
+// inboxRow draws a question's row, and says whether all of what is asked is in it.
+func (s *Screen) inboxRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, e heldRow) bool {
+	p, y, end := f.P, r.Min.Y, r.Max.X-1
+	first := e.refs[0]
+	x := paint.Text(dst, r.Min.X+1, y, end, "◆ "+paint.Clock(f.Now.Sub(e.q.HeldAt)), p.S(themes.Held)) + 2
+	right := paint.Line{}
+	switch n := len(e.refs); {
+	case s.inbox.pending[first]:
+		right = paint.Line{{Text: "answering…", Style: p.S(themes.Info)}}
+	case n > 1:
+		right = paint.Line{{Text: fmt.Sprintf("%d×", n), Style: p.S(themes.Info)}}
+	}
+	end = paint.Right(dst, x, y, end, right) - 1
+	whose := fmt.Sprintf("%s #%d", paint.Clean(name(s.of[first.session].Session)), e.q.Action)
+	room := min(26, max(10, r.Dx()/4))
+	paint.Clip(dst, x, y, x+room, whose, p.S(themes.Strong))
+	x += room + 1
+	text := wants(e.q)
+	paint.Clip(dst, x, y, end, text, p.S(themes.Text))
+	return paint.Width(dst, text) <= end-x
+}
+
+// wants is what is asked about, in a row.
+func wants(q api.Question) string {
+	switch {
+	case q.Apart():
+		return paint.Wants(q)
+	case q.Command != nil:
+		return "$ " + paint.Clean(q.Command.Title())
+	}
+	return paint.Clean(q.Title)
+}

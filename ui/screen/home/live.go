@@ -1,0 +1,160 @@
+package home
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+	"stepbox/ui/state"
+)
+
+// How many live sessions are followed, and how many actions of each are kept.
+const (
+	mostFollowed = 64
+	keptActions  = 30
+)
+
+// Watch follows the live sessions from now on, until Unwatch.
+func (s *Screen) Watch() tea.Cmd {
+	if s.board != nil {
+		return nil
+	}
+	s.board, s.of = link.NewBoard(s.ctx, s.cfg.Client), map[string]*state.State{}
+	return s.await(s.board)
+}
+
+// Unwatch follows them no more, and returns what is to be closed off this goroutine.
+func (s *Screen) Unwatch() (stop func()) {
+	b := s.board
+	s.board, s.of, s.inbox.entries = nil, nil, nil
+	if b == nil {
+		return func() {}
+	}
+	return b.Close
+}
+
+func (s *Screen) await(b *link.Board) tea.Cmd {
+	return func() tea.Msg {
+		if !b.Wait() {
+			return nil
+		}
+		return then(func() tea.Cmd {
+			if b != s.board {
+				return nil // it was left
+			}
+			return tea.Batch(s.news(), s.await(b))
+		})
+	}
+}
+
+// Tick is called every second.
+func (s *Screen) Tick() tea.Cmd {
+	if s.board == nil {
+		return nil
+	}
+	return tea.Batch(s.news(), s.peek())
+}
+
+// follow follows those that are listed.
+func (s *Screen) follow() {
+	if s.board == nil {
+		return
+	}
+	ids := map[string]bool{}
+	var list []string
+	for _, x := range s.live[:min(len(s.live), mostFollowed)] {
+		ids[x.ID] = true
+		list = append(list, x.ID)
+		if s.of[x.ID] == nil {
+			s.of[x.ID] = &state.State{Session: x}
+		}
+	}
+	s.board.Follow(list)
+	for id := range s.of {
+		if !ids[id] {
+			delete(s.of, id)
+		}
+	}
+}
+
+// news takes what came of the live sessions.
+func (s *Screen) news() tea.Cmd {
+	var cmd tea.Cmd
+	s.board.Take(func(id string, e api.Event) {
+		st := s.of[id]
+		if st == nil {
+			return
+		}
+		lived := st.Session.Live()
+		st.Apply(e)
+		st.Keep(keptActions)
+		if q := e.Question; q != nil && !q.Open() && s.inboxed(id, q.ID) && !s.inbox.pending[ref{id, q.ID}] {
+			s.Notice = fmt.Sprintf("%s #%d: %s", paint.Clean(name(st.Session)), q.Action, paint.Clean(st.Closed(q.ID)))
+		}
+		if lived && !st.Session.Live() {
+			s.over(st.Session)
+			cmd = s.Refresh()
+		}
+	})
+	s.gather()
+	return tea.Batch(cmd, s.settle())
+}
+
+// over says that a session has ended, and what can be done next.
+func (s *Screen) over(x api.Session) {
+	s.Notice = name(x) + " " + ending(x) + nextSteps(x)
+}
+
+// ending is how a session ended, as part of a sentence.
+func ending(x api.Session) string {
+	_, _, words := State(x)
+	return words
+}
+
+// nextSteps are the keys for a session that has ended, after what waits in it.
+func nextSteps(x api.Session) string {
+	out := ": nothing of it is missing in the project"
+	if x.Unapplied > 0 {
+		out = ": " + paint.Count(x.Unapplied, "file isn't", "files aren't") + " in the project"
+	}
+	for _, h := range afterEnd(x) {
+		out += " · " + h.Key + " " + h.Words
+	}
+	return out
+}
+
+// afterEnd are the next steps after a session's end.
+func afterEnd(x api.Session) (out []paint.Hint) {
+	for _, k := range []struct {
+		i     intent.Intent
+		words string
+		is    bool
+	}{
+		{intent.Open{}, "review", true}, {intent.Apply{}, "apply…", x.Unapplied > 0}, {intent.Replay{}, "replay", true},
+		{intent.Resume{}, "resume", !x.Imported()}, {intent.Fork{}, "fork", !x.Imported()},
+	} {
+		if key := keys.First(k.i, keys.Home); k.is && key != "" {
+			out = append(out, paint.Hint{Key: key, Words: k.words})
+		}
+	}
+	return out
+}
+
+// now is a live session as it is known now, and what it uses.
+func (s *Screen) now(x api.Session) (api.Session, api.Usage) {
+	st := s.of[x.ID]
+	if st == nil {
+		return x, api.Usage{}
+	}
+	n := st.Session
+	n.Name, n.Tags, n.Note, n.Pinned, n.Trashed = x.Name, x.Tags, x.Note, x.Pinned, x.Trashed // what is said of it is no event
+	if st.Usage == nil {
+		return n, api.Usage{}
+	}
+	return n, *st.Usage
+}
