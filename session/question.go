@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,30 +105,31 @@ func (q *question) event(kind string) api.Event {
 // digests are two. Hash covers everything that a decision on the question covers: what was
 // shown, and the exact bytes behind it, those of the files that would run or be
 // read as scripts included. An approval holds for these contents only. Same covers what of
-// that other questions may have in common, so that one answer can be for all of them; only
-// one about programs has it.
+// that other questions may have in common, also those of another session over the same folder,
+// so that one answer can be for all of them; only one about programs has it.
 func (q *question) digests() (hash, same string) {
-	h := blake3.New()
+	h, alike := blake3.New(), blake3.New()
+	to := io.MultiWriter(h, alike)
 	put := func(parts ...string) {
 		for _, p := range parts {
 			var n [8]byte
 			binary.LittleEndian.PutUint64(n[:], uint64(len(p)))
-			_, _ = h.Write(n[:]) // a hash never fails
-			_, _ = h.WriteString(p)
+			_, _ = to.Write(n[:]) // a hash never fails
+			_, _ = io.WriteString(to, p)
 		}
 	}
 	put(string(q.Subject), q.Title, q.Rule)
 	for _, e := range q.execs {
-		put("exec", e.Path, e.Cwd, e.Program.Path,
-			strconv.FormatUint(e.Program.Dev, 16), strconv.FormatUint(e.Program.Ino, 16), string(e.Digest[:]))
-		contents := e.Cover()
-		put(string(contents[:]))
+		put("exec", e.Path, e.Cwd, e.Program.Path, strconv.FormatUint(e.Program.Ino, 16), string(e.Digest[:]))
+		elsewhere, contents := e.Elsewhere(), e.Cover()
+		_, _ = alike.Write(elsewhere[:])
+		_, _ = h.Write(contents[:]) // with the devices, which are this sandbox's own
 	}
 	if q.Command != nil {
 		put(q.Command.Env...)
 	}
 	if len(q.execs) > 0 {
-		same = hex.EncodeToString(h.Sum(nil)[:16])
+		same = hex.EncodeToString(alike.Sum(nil)[:16])
 	}
 	put(strconv.FormatInt(q.ID, 10), strconv.Itoa(q.Action))
 	for _, e := range q.execs {

@@ -60,27 +60,28 @@ type Exec struct {
 	Prefix []string // what the kernel puts in the place of Argv[0] when the first of Files is a script
 	Mark   uint64   // the caller's, as [SetMark] has put it
 
-	gate     *Gate
-	thread   procDir
-	leader   procDir // of the process; the same as thread when that is its main thread
-	pidfd    int     // -1 once it is the exit watch's
-	image    *image
-	view     *view
-	place    place
-	scripts  []script
-	argv     words
-	env      words
-	state    atomic.Int32
-	watched  int   // number of the watch for the caller's end
-	origin   *Exec // the one that was shown, when the kernel made the caller ask again
-	allowed  Allowance
-	contents [32]byte // over the files behind it
-	covered  atomic.Bool
-	newborn  bool   // its process has run no program yet
-	denied   bool   // by its owner, or an approval couldn't be carried out
-	reason   string // for that
-	onBegin  func() error
-	line     string // that its standard error gets first
+	gate      *Gate
+	thread    procDir
+	leader    procDir // of the process; the same as thread when that is its main thread
+	pidfd     int     // -1 once it is the exit watch's
+	image     *image
+	view      *view
+	place     place
+	scripts   []script
+	argv      words
+	env       words
+	state     atomic.Int32
+	watched   int   // number of the watch for the caller's end
+	origin    *Exec // the one that was shown, when the kernel made the caller ask again
+	allowed   Allowance
+	contents  [32]byte // over the files behind it
+	elsewhere [32]byte // the same without devices
+	covered   atomic.Bool
+	newborn   bool   // its process has run no program yet
+	denied    bool   // by its owner, or an approval couldn't be carried out
+	reason    string // for that
+	onBegin   func() error
+	line      string // that its standard error gets first
 
 	mu      sync.Mutex
 	showing bool   // guarded by mu; the Exec callback runs

@@ -61,7 +61,7 @@ func (e *Exec) pin() error {
 	if f := e.image.loaded(); !f.fixed && !textProtected() {
 		e.Unpinned = append(e.Unpinned, "this kernel lets the file of a running program be written: "+f.path)
 	}
-	e.contents = e.digestContents()
+	e.contents, e.elsewhere = e.digestContents(true), e.digestContents(false)
 	return nil
 }
 
@@ -156,11 +156,19 @@ func (e *Exec) Cover() [32]byte {
 	return e.contents
 }
 
-func (e *Exec) digestContents() (sum [32]byte) {
+// Elsewhere is Contents but for the devices, which each sandbox has of its own: two
+// sandboxes over the same files have the same one.
+func (e *Exec) Elsewhere() [32]byte { return e.elsewhere }
+
+func (e *Exec) digestContents(devices bool) (sum [32]byte) {
 	h := blake3.New()
 	put := func(f *file) {
+		dev := f.stat.Dev
+		if !devices {
+			dev = 0
+		}
 		_ = binary.Write(h, binary.BigEndian, []uint64{ // a hash never fails
-			f.stat.Dev, f.stat.Ino, uint64(f.stat.Size), uint64(f.stat.Ctim.Nano()), uint64(len(f.path)),
+			dev, f.stat.Ino, uint64(f.stat.Size), uint64(f.stat.Ctim.Nano()), uint64(len(f.path)),
 		})
 		_, _ = h.WriteString(f.path)
 		_, _ = h.Write(f.hash[:])

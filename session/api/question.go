@@ -44,8 +44,8 @@ type Question struct {
 	Subject Subject `json:"subject"`
 	Title   string  `json:"title"`
 	Hash    string  `json:"hash"` // of all that a decision covers, exact bytes included; a decision must name it
-	// Same is the like of Hash without what each question has of its own, as its process; "" is
-	// of one that has no equals.
+	// Same is the like of Hash without what each question has of its own, as its process, or each
+	// sandbox, as its devices; "" is of one that has no equals.
 	Same    string    `json:"same,omitempty"`
 	Rule    string    `json:"rule"` // why it is asked
 	HeldAt  time.Time `json:"held_at"`

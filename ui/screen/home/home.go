@@ -91,7 +91,7 @@ func (then) ForHome() {}
 // Update takes an answer.
 func (s *Screen) Update(m Message) tea.Cmd {
 	if f, ok := m.(then); ok {
-		return f()
+		return tea.Batch(f(), s.settle())
 	}
 	return nil
 }
@@ -296,7 +296,9 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 	case intent.FirstHeld:
 		if s.inbox.here = len(s.inbox.entries) > 0; !s.inbox.here {
 			s.Notice = "nothing is held"
+			return nil, nil
 		}
+		return nil, s.beneath()
 	case intent.New:
 		if s.cfg.CanStart {
 			return i, nil

@@ -248,14 +248,13 @@ func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 	case intent.Back:
 		s.inbox.here = false
 	}
-	if !ok {
-		return nil
-	}
-	if _, opens := i.(intent.Open); opens {
-		s.open(e)
-		return nil
-	}
 	if !intent.Decides(i) {
+		if _, opens := i.(intent.Open); opens && ok {
+			s.open(e)
+		}
+		return s.beneath()
+	}
+	if !ok {
 		return nil
 	}
 	r := e.refs[0]
@@ -280,6 +279,16 @@ func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 		return s.decide(r.session, intent.Decide{Question: r.id, Hash: e.q.Hash, Answer: intent.AnswerTo(i), Equal: true})
 	}
 	return nil
+}
+
+// beneath selects the session of the selected question, so that what is known of it is shown.
+func (s *Screen) beneath() tea.Cmd {
+	e, ok := s.asked()
+	if !ok {
+		return nil
+	}
+	s.choose(max(0, slices.IndexFunc(s.live, func(x api.Session) bool { return x.ID == e.refs[0].session })))
+	return s.look()
 }
 
 // whyNot says why a key is no answer to a row, or "".
@@ -371,7 +380,7 @@ func (s *Screen) askRule(session string, q api.Question) tea.Cmd {
 			} else {
 				d.Set(p, "")
 			}
-			return s.settle()
+			return nil
 		}
 	})
 }
@@ -475,7 +484,7 @@ func (s *Screen) taken(q api.Question, d intent.Decide, to []answer, closed []ap
 	}
 	if errs[0] != nil {
 		s.refused(what + " not answered: " + paint.Failed(errs[0]))
-		return s.settle()
+		return nil
 	}
 	n := 0
 	for i, a := range to {
@@ -502,7 +511,7 @@ func (s *Screen) taken(q api.Question, d intent.Decide, to []answer, closed []ap
 	if e, ok := s.asked(); ok && shown && deep { // whoever decides goes on
 		s.open(e)
 	}
-	return s.settle()
+	return nil
 }
 
 func isDecision(d dialog.Dialog) bool {
