@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"stepbox/session/api"
 )
 
@@ -38,12 +40,14 @@ func TestDecidingGoesOn(t *testing.T) {
 		d.calmly("a")
 		d.decided(api.AnswerApprove, api.AnswerDeny, api.AnswerApprove)
 		d.lacks("command held")
-		d.press("a", "enter")
-		d.idle()
+		d.shows("Nothing waits")
+		d.calmly("a", "enter")
+		d.shows("esc back to the Terminal")
+		d.press("esc")
+		d.lacks("Nothing waits")
 		if got := d.c.LastTerminal().Got(); got != "" {
 			t.Errorf("the agent had %q", got)
 		}
-		d.advance(400 * time.Millisecond)
 		d.press("l", "s")
 		d.until("the agent has the keys", func() bool { return d.c.LastTerminal().Got() == "ls" })
 		for i, want := range []int64{20, 21, 22} {
@@ -84,6 +88,35 @@ func TestDecidingPassesWhatARuleAnswered(t *testing.T) {
 	d.decided(api.AnswerApprove)
 	d.calmly("a")
 	d.decided(api.AnswerApprove, api.AnswerApprove)
+}
+
+// An agent asks its next question a moment after the last was answered: it follows too, and
+// after a while without one the keys are the agent's again.
+func TestDecidingAwaitsTheNext(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	put(d, ask(20, 20, "npm publish"))
+	d.press(leader, "a")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	d.shows("Nothing waits")
+	d.advance(2 * time.Second)
+	d.press("a") // for a question that isn't there yet
+	put(d, ask(21, 21, "git push"))
+	d.shows("$ git push")
+	d.press("a")
+	d.decided(api.AnswerApprove)
+	d.calmly("a")
+	d.decided(api.AnswerApprove, api.AnswerApprove)
+	d.shows("Nothing waits")
+	d.advance(3 * time.Second)
+	d.lacks("Nothing waits")
+	d.advance(200 * time.Millisecond)
+	d.press("a", "a")
+	d.send(tea.PasteMsg{Content: "pasted"})
+	d.advance(500 * time.Millisecond)
+	d.press("l")
+	d.until("the agent has the keys", func() bool { return d.c.LastTerminal().Got() == "l" })
 }
 
 // What takes a rule back is a key that does so where the keys are: in the Terminal the

@@ -275,6 +275,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "later", "leave it held", intent.Back{}),
 		}),
+		Between: {bind("esc", "", "back", "back to where the focus was; all other keys do nothing", intent.Back{})},
 		Rule: {
 			bind("j down", "", "", "next rule, a wider one", intent.Move{By: 1}),
 			bind("k up", "", "", "previous rule", intent.Move{By: -1}),

@@ -108,7 +108,7 @@ func TestWhatIsHeldIsMarked(t *testing.T) {
 			t.Errorf("%s isn't held:\n%s", a.Title, s)
 		}
 		p.State.Apply(api.Event{Question: &api.Question{ID: 1, Action: 1, HeldAt: now}})
-		if s := show(t, p, 80, 4); !strings.Contains(s, "◆  1  "+a.Title) || !strings.Contains(s, "HELD 00:00") {
+		if s := show(t, p, 80, 4); !strings.Contains(s, "◆  #1  "+a.Title) || !strings.Contains(s, "HELD 00:00") {
 			t.Errorf("%s is held:\n%s", a.Title, s)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -33,8 +32,7 @@ type asking struct {
 	cursor  int64          // the question that was walked to
 	auto    bool           // the selection was moved to a question, not by the person
 	wake    bool           // a message for the end of the quiet time is under way
-	decided time.Time      // when a dialog closed last because its question was answered from it
-	passed  int64          // the question whose dialog opened by itself then; 0: none
+	flow    flow
 }
 
 // question is the open question of the selected action.
@@ -149,7 +147,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 		k.tell(themes.Info, "the answer to %s is on its way", nameOf(q))
 		return nil
 	}
-	k.pending[q.ID] = true
+	k.pending[q.ID], k.flow.decided = true, k.cfg.Now()
 	answer := api.Decision{Question: d.Question, Hash: d.Hash, Answer: d.Answer, Reason: d.Reason, For: d.For, Pattern: d.Pattern, By: "tui"}
 	equal := k.equal(d)
 	return k.long("answering", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
@@ -168,7 +166,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 				k.first(q, err)
 				return nil
 			}
-			decided := k.dialogs.shows(q.ID)
+			docked := k.dialogs.shows(q.ID)
 			if rule, ok := ruleOf(q, d); ok {
 				k.rules.made(rule)
 			} else {
@@ -179,15 +177,22 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 			for _, q := range more {
 				k.present().Answered(q)
 			}
-			k.dialogs.closeFor(q.ID)
-			k.follow(focus())
-			if decided {
-				k.decided = k.cfg.Now()
-				k.next(focus())
-			}
-			return nil
+			return k.answered(q.ID, docked, focus())
 		}
 	})
+}
+
+// answered goes on after a question was answered, in the dock or in a list.
+func (k *asking) answered(question int64, docked bool, focus intent.Pane) tea.Cmd {
+	k.dialogs.closeFor(question)
+	k.auto = k.auto || focus == intent.Actions
+	k.follow(focus)
+	if !docked {
+		k.readable(focus)
+		return nil
+	}
+	k.flow.decided = k.cfg.Now()
+	return k.next(focus)
 }
 
 // first goes from a command that wasn't let run to the changes that come first, if that
@@ -200,39 +205,6 @@ func (k *asking) first(q api.Question, err error) {
 	}
 	k.dialogs.closeFor(q.ID)
 	k.open(k.st.Questions[i])
-}
-
-// justDecided says whether keys may still be for a question that was just answered from
-// its dialog.
-func (k *asking) justDecided() bool { return k.cfg.Now().Sub(k.decided) < state.QuietTime }
-
-// next opens the next question, after one was answered from its dialog: whoever decides
-// goes on, until nothing waits. In lists the next row has the keys.
-func (k *asking) next(focus intent.Pane) {
-	if k.passed = 0; focus == intent.Actions || focus == intent.Network || k.dialogs.top() != nil {
-		return
-	}
-	i := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return !k.pending[q.ID] })
-	if i < 0 {
-		return
-	}
-	k.passed = k.st.Questions[i].ID
-	k.open(k.st.Questions[i])
-}
-
-// pass leaves a question that opened by itself and was answered before keys could: the
-// answer before it was one for it, too.
-func (k *asking) pass(focus intent.Pane) {
-	d, ok := k.dialogs.top().(*dialog.Decision)
-	if !ok || k.passed == 0 || !k.justDecided() || d.Target().Question != k.passed {
-		return
-	}
-	if _, open := k.st.Question(k.passed); open {
-		return
-	}
-	k.dialogs.close(d)
-	k.decided = k.cfg.Now()
-	k.next(focus)
 }
 
 // equal are the others that an answer is for. Rules answer what else they are about.

@@ -9,7 +9,10 @@ import (
 )
 
 // stack is the dialogs that lie over the screen, the uppermost last.
-type stack struct{ all []dialog.Dialog }
+type stack struct {
+	all  []dialog.Dialog
+	rows int // that those in the dock would have liked to have last
+}
 
 // top is the dialog that has the keys, or nil.
 func (s *stack) top() dialog.Dialog {
@@ -27,7 +30,15 @@ func (s *stack) docked(dst uv.Screen, cols int) (top dialog.Dialog, rows int) {
 			top, rows = d, max(rows, want)
 		}
 	}
+	if top != nil {
+		s.rows = rows
+	}
 	return top, rows
+}
+
+// undock closes what is in the dock.
+func (s *stack) undock(dst uv.Screen) {
+	s.all = slices.DeleteFunc(s.all, func(d dialog.Dialog) bool { return d.Dock(dst, 80) > 0 })
 }
 
 // over says whether what has the keys lies over the screen.

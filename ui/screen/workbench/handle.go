@@ -18,8 +18,11 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return nil
 	}
 	if s.view.handle(i) {
-		if _, ok := i.(intent.Arrange); ok {
+		switch i.(type) {
+		case intent.Arrange:
 			s.tell(themes.Info, "layout: %s", s.view.shape().Preset)
+		case intent.Focus, intent.FocusStep, intent.FocusTo: // the keys go where the focus does
+			s.asking.dialogs.undock(s.asking.ruler())
 		}
 		return nil
 	}

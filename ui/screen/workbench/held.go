@@ -39,7 +39,10 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		}
 		x = paint.Text(dst, x, y, stop, words, p.S(themes.Held)) + 3
 	}
-	if n := s.said(); n.text != "" && (len(s.asking.dialogs.all) > 0 || s.view.panes.Of(intent.Actions).Empty()) {
+	if s.asking.deciding() {
+		x = paint.Clip(dst, x, y, stop, "deciding: the next question follows", p.S(themes.Info)) + 3
+	}
+	if n := s.said(); n.text != "" && (s.asking.dialogs.over(dst) || s.view.panes.Of(intent.Actions).Empty()) {
 		// The place where notices usually are is covered, or isn't shown.
 		paint.Clip(dst, x, y, stop, n.text, p.S(n.token))
 		return

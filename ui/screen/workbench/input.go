@@ -24,7 +24,9 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if s.leader {
 		s.leader = false
 		if keys.IsLeader(k) {
+			if !s.asking.drops(name) {
 			s.agent.key(asLeader(k))
+			}
 			return nil
 		}
 		b, ok := keys.Find(k, keys.Leader)
@@ -38,10 +40,11 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		s.leader = true
 		return nil
 	}
-	if s.typing() && s.asking.justDecided() {
-		return nil // it was for what was decided: neither the agent's, nor for what is asked next
+	d := s.asking.dialogs.top()
+	if (d == nil && s.typing() || s.asking.followed()) && s.asking.drops(name) {
+		return nil
 	}
-	if d := s.asking.dialogs.top(); d != nil {
+	if d != nil {
 		return s.dialogKey(d, k)
 	}
 	if s.reading() {
@@ -126,6 +129,8 @@ func (s *Screen) Paste(text string) tea.Cmd {
 		if c := s.agent.pane.Copy; c.Asking() {
 			c.Paste(text)
 		}
+	case s.typing() && s.asking.justDecided():
+		s.tell(themes.Warn, "not pasted: something was decided just before")
 	case s.typing():
 		s.agent.paste(text)
 	}
@@ -137,7 +142,8 @@ const tooSoon = "too soon: keys count 0.4 s after it came into view and after an
 
 // dialogIntent lets a dialog handle an intent, and carries out what follows.
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
-	if care := d.Care(i); care != state.AtOnce && (repeat || !s.asking.guard.Takes(d.Target(), care, s.cfg.Now())) {
+	care := d.Care(i)
+	if care != state.AtOnce && (repeat || !s.asking.guard.Takes(d.Target(), care, s.cfg.Now())) {
 		s.tell(themes.Warn, tooSoon)
 		return nil
 	}
@@ -145,7 +151,15 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		s.tell(themes.Warn, "%s", why)
 		return nil
 	}
-	switch r := d.Handle(i).(type) {
+	result := d.Handle(i)
+	switch result.(type) {
+	case nil, intent.AskReason, intent.AskRule:
+	default:
+		if care != state.AtOnce {
+			s.asking.flow.decided = s.cfg.Now()
+		}
+	}
+	switch r := result.(type) {
 	case nil:
 	case intent.Back:
 		if _, ok := d.(*dialog.Bisect); ok && s.stopBisect != nil {

@@ -50,7 +50,7 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 			break
 		}
 		if p == intent.Terminal && s.view.focus == intent.Terminal {
-			s.view.pressed = s.agent.mouse(uv.MouseClickEvent(m), e)
+			s.view.pressed = !s.asking.justDecided() && s.agent.mouse(uv.MouseClickEvent(m), e)
 			break
 		}
 		s.view.setFocus(p)
@@ -94,7 +94,7 @@ func (s *Screen) wheel(e tea.Mouse, m tea.MouseWheelMsg) {
 	}
 	switch s.view.panes.At(e.X, e.Y) {
 	case intent.Terminal:
-		s.agent.wheel(e, m, by, d == nil && s.view.focus == intent.Terminal)
+		s.agent.wheel(e, m, by, d == nil && !s.asking.justDecided() && s.view.focus == intent.Terminal)
 	case intent.Changes:
 		s.changes.pane.Wheel(e.X, e.Y, by)
 	case intent.Network:

@@ -162,6 +162,7 @@ func (s *Screen) Restart() { s.asking.guard.Restart(s.cfg.Now()) }
 // size, dialogs and the quiet time in line with what will be drawn next, and
 // fetches what that lacks.
 func (s *Screen) follow() tea.Cmd {
+	s.asking.rest()
 	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
 	s.sumUp()
 	if s.caught {
@@ -234,6 +235,7 @@ func (s *Screen) ready() bool { return s.asking.guard.Takes(s.target(), state.Qu
 // Update takes a message of the link, or the result of a command.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	var cmd tea.Cmd
+	asked := s.asking.dialogs.top() != nil
 	switch m := msg.(type) {
 	case link.Events:
 		cmd = tea.Batch(s.events(m), s.link.Next())
@@ -253,6 +255,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		cmd = m.then()
+	}
+	if asked && s.asking.dialogs.top() == nil {
+		s.asking.flow.decided = s.cfg.Now() // no key did that
 	}
 	return tea.Batch(cmd, s.follow())
 }
@@ -282,7 +287,7 @@ func (s *Screen) events(m link.Events) (cmd tea.Cmd) {
 	s.lostEv = ""
 	if s.caught && !s.past() {
 		s.asking.follow(s.view.focus)
-		s.asking.pass(s.view.focus)
+		cmd = tea.Batch(cmd, s.asking.goOn(s.view.focus))
 	}
 	return cmd
 }

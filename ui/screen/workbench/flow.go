@@ -1,0 +1,125 @@
+package workbench
+
+import (
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/state"
+)
+
+// Whoever decides is asked one question after the other, until nothing waits; only then
+// the keys are for what had them before. An agent that waits for its command's answer
+// asks its next question a moment later: for as long as linger, that is awaited.
+const linger = 3 * time.Second
+
+// repeat is how soon a key that is held down comes again.
+const repeat = 100 * time.Millisecond
+
+// flow is how the person goes from one decision to the next.
+type flow struct {
+	decided time.Time // when something was decided last, or keys came to be for something else by themselves
+	dropped string    // the last key that was for what had been decided
+	last    time.Time // when that was
+	passed  int64     // the question that opened by itself; 0: none
+}
+
+// justDecided says whether keys may still be for what was just decided.
+func (k *asking) justDecided() bool { return k.cfg.Now().Sub(k.flow.decided) < state.QuietTime }
+
+// drops says whether a key that would be the agent's, or for what is asked next, is for
+// what was just decided: so soon after it, or held down since.
+func (k *asking) drops(key string) bool {
+	f, now := &k.flow, k.cfg.Now()
+	if held := key == f.dropped && now.Sub(f.last) < repeat; !held && !k.justDecided() {
+		return false
+	}
+	f.dropped, f.last = key, now
+	return true
+}
+
+// followed says whether what has the keys came by itself after an answer.
+func (k *asking) followed() bool {
+	switch d := k.dialogs.top().(type) {
+	case *dialog.Next:
+		return true
+	case *dialog.Decision:
+		return d.Target().Question == k.flow.passed && k.flow.passed != 0
+	}
+	return false
+}
+
+// deciding says whether the next question follows in the dock.
+func (k *asking) deciding() bool {
+	switch d := k.dialogs.top().(type) {
+	case *dialog.Next:
+		return true
+	case *dialog.Decision:
+		return d.Off == ""
+	}
+	return false
+}
+
+// next opens the next question after one was answered in the dock, or awaits it.
+func (k *asking) next(focus intent.Pane) tea.Cmd {
+	if k.flow.passed = 0; k.dialogs.top() != nil || k.Over() {
+		return nil
+	}
+	if i := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return !k.pending[q.ID] }); i >= 0 {
+		k.flow.passed = k.st.Questions[i].ID
+		k.open(k.st.Questions[i])
+		return nil
+	}
+	if focus == intent.Actions || focus == intent.Network {
+		return nil // what comes is a row there, and keys decide on it
+	}
+	k.dialogs.open(dialog.NewNext(k.dialogs.rows, k.cfg.Now(), "the "+focus.String()))
+	return k.after(linger, func() tea.Cmd { return nil })
+}
+
+// goOn takes what has happened to the questions: one that opened by itself and was
+// answered before keys could is left, as the answer before it was one for it, too; and
+// the one that was awaited is asked.
+func (k *asking) goOn(focus intent.Pane) tea.Cmd {
+	switch d := k.dialogs.top().(type) {
+	case *dialog.Decision:
+		if _, open := k.st.Question(k.flow.passed); open || !k.followed() || !k.justDecided() {
+			return nil
+		}
+		k.dialogs.close(d)
+		k.flow.decided = k.cfg.Now()
+		return k.next(focus)
+	case *dialog.Next:
+		if len(k.st.Questions) > 0 {
+			k.dialogs.close(d)
+			return k.next(focus)
+		}
+	case nil:
+		k.readable(focus)
+	}
+	return nil
+}
+
+// readable opens the question that the list came to by itself while the person decides
+// there, if its row doesn't show what a decision covers.
+func (k *asking) readable(focus intent.Pane) {
+	if focus != intent.Actions || !k.auto || k.cfg.Now().Sub(k.flow.decided) >= linger {
+		return
+	}
+	if q, ok := k.question(); ok && !k.pending[q.ID] && (q.Subject == api.SubjectEdit || !k.whole(k.ruler(), q)) {
+		k.flow.passed = q.ID
+		k.open(q)
+	}
+}
+
+// rest ends the waiting for the next question once it has lasted.
+func (k *asking) rest() {
+	if d, ok := k.dialogs.top().(*dialog.Next); ok && (k.Over() || k.cfg.Now().Sub(d.Since) >= linger) {
+		k.dialogs.close(d)
+		k.flow.decided = k.cfg.Now()
+	}
+}
