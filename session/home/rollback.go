@@ -188,7 +188,7 @@ func (p Place) CarryOut(ctx context.Context, box Box, plan *Plan, begin func(lef
 		}
 	}
 	if len(failed) > 0 {
-		return failed, fmt.Errorf("cannot take all back: %d failed, the first is ~/%s: %s", len(failed), api.Escape(failed[0].Path), api.Escape(failed[0].Text))
+		return failed, fmt.Errorf("cannot roll all back: %d failed, the first is ~/%s: %s", len(failed), api.Escape(failed[0].Path), api.Escape(failed[0].Text))
 	}
 	return nil, nil
 }

@@ -216,6 +216,7 @@ func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	if s.search.open {
 		return nil, s.typed(func() { s.search.line.Type(k) })
 	}
+	s.Notice = keys.Astray(k, func(intent.Intent) string { return "" }, scope)
 	return nil, nil
 }
 
@@ -234,9 +235,12 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	if !ok {
 		if w, ok := s.dialog.(dialog.Writer); ok {
 			w.Type(k)
+			return nil, nil
 		}
+		s.Notice = keys.Astray(k, s.dialog.Why, s.dialog.Scope())
 		return nil, nil
 	}
+	s.Notice = ""
 	if s.about != "" {
 		return nil, s.inQuestion(b.Intent, k.IsRepeat)
 	}

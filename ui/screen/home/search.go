@@ -10,6 +10,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 )
 
@@ -116,9 +117,12 @@ func (s *Screen) find(i intent.Intent) tea.Cmd {
 		}
 		q.here = !q.here
 	case intent.Back:
-		narrowed := q.narrowed()
+		narrowed, was := q.narrowed(), q.open
 		q.line, q.open, q.here = dialog.NewLine(maxSearch), false, false
 		if !narrowed {
+			if !was {
+				s.Notice = "nothing is open here: " + keys.First(intent.Quit{}, keys.Home) + " leaves Stepbox"
+			}
 			return nil
 		}
 	}

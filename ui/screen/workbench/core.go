@@ -46,6 +46,7 @@ type notice struct {
 	token themes.Token
 	until time.Time
 	more  func() string // what is said behind it, as the keys are now; nil: nothing
+	ofKey bool          // it answers a key: it stands on the last line, wherever the keys are
 }
 
 // past says whether what was is shown.
@@ -73,6 +74,12 @@ func (c *core) types() bool { return c.live() && !c.wanted && !c.cfg.Watching }
 
 func (c *core) tell(token themes.Token, format string, args ...any) {
 	c.notice = notice{text: paint.Clean(fmt.Sprintf(format, args...)), token: token, until: c.cfg.Now().Add(noticeTime)}
+}
+
+// answerKey says why a key did nothing, and which does.
+func (c *core) answerKey(token themes.Token, words string) {
+	c.tell(token, "%s", words)
+	c.notice.ofKey = true
 }
 
 // maxNext bounds what waits to be told.

@@ -14,7 +14,7 @@ import (
 // handle carries out an intent outside of dialogs, which was meant for a target.
 func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
 	if why := s.Why(i); why != "" {
-		s.tell(themes.Info, "%s", why)
+		s.answerKey(themes.Info, why)
 		return nil
 	}
 	if s.view.handle(i) {
@@ -108,7 +108,7 @@ func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) bool {
 // decide has been in view, and the keyboard quiet, long enough.
 func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
 	if s.soon(i, target, repeat) {
-		s.tell(themes.Warn, tooSoon)
+		s.answerKey(themes.Warn, tooSoon)
 		return nil
 	}
 	q, held := s.question()

@@ -19,7 +19,11 @@ import (
 func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	p := f.P
 	x, y, end := r.Min.X+1, r.Min.Y, r.Max.X-1
+	n := s.said()
 	right := s.rightHints()
+	if n.ofKey {
+		right = nil // its words are cut last
+	}
 	rw := paint.HintsWidth(dst, right)
 	stop := end
 	if rw > 0 && rw+40 < r.Dx() {
@@ -29,9 +33,9 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	}
 	if s.past() {
 		// What is held now stands in the title.
-	} else if n := len(s.st.Questions); n > 0 && s.caught {
-		words := fmt.Sprintf("◆ %d held", n)
-		if q, ok := s.question(); ok && n == 1 {
+	} else if held := len(s.st.Questions); held > 0 && s.caught {
+		words := fmt.Sprintf("◆ %d held", held)
+		if q, ok := s.question(); ok && held == 1 {
 			words = fmt.Sprintf("◆ %sheld %s", s.short(dst, q), paint.Clock(f.Now.Sub(q.HeldAt)))
 		} else if ok {
 			at, of := s.st.Place(q.ID)
@@ -42,7 +46,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	if s.asking.deciding() {
 		x = paint.Clip(dst, x, y, stop, "deciding: the next question follows", p.S(themes.Info)) + 3
 	}
-	if n := s.said(); n.text != "" && (s.asking.dialogs.over(dst) || s.view.panes.Of(intent.Actions).Empty()) {
+	if n.text != "" && (n.ofKey || s.asking.dialogs.over(dst) || s.view.panes.Of(intent.Actions).Empty()) {
 		// The place where notices usually are is covered, or isn't shown.
 		paint.Clip(dst, x, y, stop, n.text, p.S(n.token))
 		return

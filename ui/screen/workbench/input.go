@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -25,13 +26,13 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		s.leader = false
 		if keys.IsLeader(k) {
 			if !s.asking.drops(name) {
-			s.agent.key(asLeader(k))
+				s.agent.key(asLeader(k))
 			}
 			return nil
 		}
 		b, ok := keys.Find(k, keys.Leader)
 		if !ok {
-			s.tell(themes.Info, "%s isn't a command after %s", keys.Pretty(name), keys.LeaderKey())
+			s.answerKey(themes.Info, fmt.Sprintf("%s does nothing after %s: %s %s shows what does", keys.Pretty(name), keys.LeaderKey(), keys.LeaderKey(), keys.First(intent.Help{}, keys.Leader)))
 			return nil
 		}
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
@@ -63,16 +64,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		s.leave = intent.Home{}
 		return nil
 	}
-	for _, p := range []intent.Pane{intent.Actions, intent.Changes} {
-		if b, ok := keys.Find(k, keys.Scope(p.String())); ok && b.Short != "" {
-			if s.past() && intent.Acts(b.Intent) {
-				s.tell(themes.Info, isPast)
-				break
-			}
-			s.tell(themes.Info, "%s is for %s: %s goes there (%s)", b.First(), p, keys.First(intent.Focus{Pane: p}, keys.Panes), b.Help().Desc)
-			break
-		}
-	}
+	s.answerKey(themes.Info, keys.Astray(k, s.whyAtAll, s.scopes()...))
 	return nil
 }
 
@@ -95,7 +87,9 @@ func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
 	}
 	if w, ok := d.(dialog.Writer); ok {
 		w.Type(k)
+		return nil
 	}
+	s.answerKey(themes.Info, keys.Astray(k, d.Why, d.Scope()))
 	return nil
 }
 
@@ -144,11 +138,11 @@ const tooSoon = "too soon: keys count 0.4 s after it came into view and after an
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
 	care := d.Care(i)
 	if care != state.AtOnce && (repeat || !s.asking.guard.Takes(d.Target(), care, s.cfg.Now())) {
-		s.tell(themes.Warn, tooSoon)
+		s.answerKey(themes.Warn, tooSoon)
 		return nil
 	}
 	if why := d.Why(i); why != "" {
-		s.tell(themes.Warn, "%s", why)
+		s.answerKey(themes.Warn, why)
 		return nil
 	}
 	result := d.Handle(i)
@@ -219,7 +213,7 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.Run:
 		target := d.Target()
 		if s.soon(r.Intent, target, repeat) {
-			s.tell(themes.Warn, tooSoon)
+			s.answerKey(themes.Warn, tooSoon)
 			return nil
 		}
 		s.asking.dialogs.close(d)

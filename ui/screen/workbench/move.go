@@ -32,6 +32,8 @@ func (s *Screen) back() {
 		s.view.setFocus(intent.Terminal)
 	case !s.live():
 		s.leave = intent.Home{}
+	default:
+		s.answerKey(themes.Info, "nothing is open here: "+afterLeader(intent.Detach{})+" leaves")
 	}
 }
 

@@ -13,6 +13,24 @@ const watchingOnly = "you are watching only: attach without --read-only decides"
 
 // Why says why an intent does nothing here and now, or "".
 func (s *Screen) Why(i intent.Intent) string {
+	if why := s.whyAtAll(i); why != "" {
+		return why
+	}
+	if _, ok := i.(intent.FirstHeld); ok && len(s.st.Questions) == 0 && s.signals.waits == "" {
+		return "nothing is held"
+	}
+	page, _ := i.(intent.WebPage)
+	if _, browses := i.(intent.Browse); (browses || page.Open) && s.cfg.Browse == nil {
+		return "there is no browser here: copy it, and open it where there is one"
+	}
+	if why, mine := s.whyWork(i); mine {
+		return why
+	}
+	return s.whyAction(i)
+}
+
+// whyAtAll says why an intent does nothing in this session now, whatever is selected, or "".
+func (s *Screen) whyAtAll(i intent.Intent) string {
 	if s.gone && intent.Acts(i) {
 		return "the session was removed: nothing of it is left"
 	}
@@ -21,9 +39,6 @@ func (s *Screen) Why(i intent.Intent) string {
 	}
 	if s.cfg.Watching && intent.Acts(i) {
 		return watchingOnly
-	}
-	if _, ok := i.(intent.FirstHeld); ok && len(s.st.Questions) == 0 && s.signals.waits == "" {
-		return "nothing is held"
 	}
 	if _, back := i.(intent.Rollback); back && !s.live() {
 		return "it has ended: r resumes it to roll back, W applies all but this"
@@ -35,14 +50,7 @@ func (s *Screen) Why(i intent.Intent) string {
 			return "the session has ended"
 		}
 	}
-	page, _ := i.(intent.WebPage)
-	if _, browses := i.(intent.Browse); (browses || page.Open) && s.cfg.Browse == nil {
-		return "there is no browser here: copy it, and open it where there is one"
-	}
-	if why, mine := s.whyWork(i); mine {
-		return why
-	}
-	return s.whyAction(i)
+	return ""
 }
 
 // whyWork says why work can't be brought home, or back, and whether that is what

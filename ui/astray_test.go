@@ -1,0 +1,57 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+)
+
+// A key that means nothing where it is pressed is answered on the last line with what does.
+func TestAstrayKeysAreAnswered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		press []string
+		want  string
+	}{
+		{"deny in Changes", []string{leader, "2", "d"}, "d is for Actions: 4 goes there"},
+		{"a tree's key in Actions", []string{leader, "4", "t"}, "t is for Changes: 2 goes there"},
+		{"quit in a pane", []string{leader, "3", "q"}, "q does nothing here: ctrl+] h does that"},
+		{"no key of ours", []string{leader, "4", "$"}, "$ does nothing here: ? shows what does"},
+		{"after the leader", []string{leader, "$"}, "$ does nothing after ctrl+]: ctrl+] ? shows what does"},
+		{"in a question", []string{leader, "a", "x"}, "x does nothing here: a approve once"},
+		{"in details", []string{leader, "i", "x"}, "x does nothing here: esc close"},
+		{"in a confirmation", []string{leader, "2", "ctrl+k", "Z"}, "Z does nothing here: y yes · n no"},
+		{"too soon", []string{leader, "4", "a"}, tooSoonWords},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
+			d.press(c.press...)
+			rows := strings.Split(strings.TrimRight(d.text(), "\n"), "\n")
+			if last := rows[len(rows)-1]; !strings.Contains(last, c.want) {
+				t.Errorf("the last line is %q", last)
+			}
+			if got := d.c.LastTerminal().Got(); got != "" {
+				t.Errorf("the agent got %q", got)
+			}
+			d.decided()
+		})
+	}
+	d := drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain"})
+	d.shows("fix-tests")
+	d.press("$")
+	d.shows("$ does nothing here: ? shows what does")
+	d.press("esc")
+	d.shows("nothing is open here: q leaves Stepbox")
+}
+
+const tooSoonWords = "too soon: keys count 0.4 s after"
+
+// Esc where nothing is open says so, too.
+func TestEscWhereNothingIsOpen(t *testing.T) {
+	t.Parallel()
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Theme: "plain", Session: sceneSession().ID, Watching: true})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+	d.press("esc")
+	d.shows("nothing is open here: ctrl+] d leaves")
+	d.decided()
+}
