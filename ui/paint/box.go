@@ -16,10 +16,11 @@ var (
 type Box struct {
 	Number  string // what key focuses it, "" when none does
 	Title   string
-	Facts   Line // after the title, given up when there is no room
+	Facts   Line // after the title, the last ones given up when there is no room
 	Right   Line // at the right end of the top edge
 	Foot    Line // at the right end of the bottom edge
 	Focused bool
+	Zoomed  bool // it is shown alone
 }
 
 // Draw draws the border and returns the area inside.
@@ -49,10 +50,13 @@ func (b Box) Draw(dst uv.Screen, area uv.Rectangle, p *Palette) uv.Rectangle {
 		if b.Number != "" {
 			name = b.Number + " " + name
 		}
+		if b.Zoomed {
+			name += " · zoomed"
+		}
 		x = Clip(dst, x, y, start, " "+name+" ", title)
-		if len(b.Facts) > 0 && x+LineWidth(dst, b.Facts)+2 <= start {
+		if facts := first(dst, b.Facts, start-x-2); len(facts) > 0 {
 			x = Text(dst, x, y, start, " ", st)
-			x = Draw(dst, x, y, start, b.Facts)
+			x = Draw(dst, x, y, start, facts)
 			Text(dst, x, y, start, " ", st)
 		}
 	}
@@ -66,6 +70,17 @@ func (b Box) Draw(dst uv.Screen, area uv.Rectangle, p *Palette) uv.Rectangle {
 		}
 	}
 	return area.Inset(1)
+}
+
+// Between stands between facts.
+const Between = " · "
+
+// first are the first spans of a line, as many as there is room for.
+func first(dst uv.Screen, l Line, room int) Line {
+	for len(l) > 0 && (LineWidth(dst, l) > room || l[len(l)-1].Text == Between) {
+		l = l[:len(l)-1]
+	}
+	return l
 }
 
 // edge draws a border of six glyphs: top left, horizontal, top right,

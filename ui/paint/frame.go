@@ -7,6 +7,7 @@ type Frame struct {
 	P       *Palette
 	Now     time.Time
 	Focused bool
+	Zoomed  bool          // the pane is shown alone
 	Number  string        // the key that focuses the pane
 	Spin    string        // the mark beside what takes long, or ""
 	Wait    time.Duration // until keys may answer the question that is shown

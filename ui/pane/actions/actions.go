@@ -211,17 +211,8 @@ func (p *Pane) digits() int {
 // Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	items := p.rows()
-	box := paint.Box{Number: f.Number, Title: "Actions", Focused: f.Focused, Foot: p.Notice, Facts: p.facts(f)}
-	if len(items) > 0 {
-		follow, token := "○ not following", themes.Muted
-		if p.List.Follows() || p.Auto {
-			follow, token = "● following", themes.OK
-		}
-		box.Right = paint.Line{
-			{Text: follow, Style: f.P.S(token)},
-			{Text: fmt.Sprintf("  %d/%d", p.List.In(len(items))+1, len(items)), Style: f.P.S(themes.Muted)},
-		}
-	}
+	box := paint.Box{Number: f.Number, Title: "Actions", Focused: f.Focused, Zoomed: f.Zoomed, Foot: p.Notice, Facts: p.facts(f)}
+	box.Right = p.List.State(len(items), p.List.Follows() || p.Auto, area.Dx(), f)
 	inner := box.Draw(dst, area, f.P)
 	p.area = inner
 	if inner.Empty() {
@@ -252,7 +243,7 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 			return
 		}
 		if len(out) > 0 {
-			out = append(out, paint.Span{Text: " · ", Style: f.P.S(themes.Faint)})
+			out = append(out, paint.Span{Text: paint.Between, Style: f.P.S(themes.Faint)})
 		}
 		out = append(out, paint.Span{Text: strconv.Itoa(n) + " " + words, Style: f.P.S(k)})
 	}

@@ -234,7 +234,7 @@ func (p *Pane) Looked() int64 {
 
 // Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	box := paint.Box{Number: f.Number, Title: "Changes", Focused: f.Focused}
+	box := paint.Box{Number: f.Number, Title: "Changes", Focused: f.Focused, Zoomed: f.Zoomed}
 	switch {
 	case p.Action != 0:
 		box.Right = paint.Line{{Text: "of #" + strconv.Itoa(p.Action), Style: f.P.S(themes.Info)}}
@@ -245,18 +245,10 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	default:
 		box.Right = paint.Line{{Text: "session", Style: f.P.S(themes.Muted)}}
 	}
-	if n, ok := p.at(); ok && p.Reading && n.file >= 0 {
-		words := fmt.Sprintf("  %d/%d", n.file+1, p.shown().Total)
-		name := paint.ShortenLeft(dst, p.tree.Files[n.file].Path, max(8, area.Dx()-50))
-		box.Right = append(box.Right, paint.Span{Text: "  " + name, Style: f.P.S(themes.Strong)}, paint.Span{Text: words, Style: f.P.S(themes.Muted)})
+	if n, ok := p.at(); ok && n.file >= 0 {
+		box.Right = append(box.Right, paint.Span{Text: fmt.Sprintf("  %d/%d", n.file+1, p.shown().Total), Style: f.P.S(themes.Muted)})
 	}
 	box.Facts = p.facts(f)
-	if n := len(box.Facts); n > 3 && paint.LineWidth(dst, box.Facts)+paint.LineWidth(dst, box.Right)+20 > area.Dx() {
-		box.Facts = box.Facts[:3]
-		if chosen := p.chosen(); chosen != "" { // it is said above all
-			box.Facts = paint.Line{{Text: chosen, Style: f.P.S(themes.Info)}}
-		}
-	}
 	inner := box.Draw(dst, area, f.P)
 	p.files, p.view.area = uv.Rectangle{}, uv.Rectangle{}
 	if inner.Empty() {
@@ -307,19 +299,21 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 			apart, added, removed = apart+int(g.files), added-g.added, removed-g.removed
 		}
 	}
-	out := paint.Line{
+	var out paint.Line
+	if chosen := p.chosen(); chosen != "" { // it is said above all
+		out = append(out, paint.Span{Text: chosen + "  ", Style: f.P.S(themes.Info)})
+	}
+	lines := paint.Line{
 		{Text: paint.Count(n-apart, "file", "files"), Style: f.P.S(themes.Muted)},
 		{Text: "  +" + strconv.Itoa(added), Style: f.P.S(themes.AddedWord)},
 		{Text: " −" + strconv.Itoa(removed), Style: f.P.S(themes.RemovedWord)},
 	}
-	if t.Counting {
-		out[2].Text += " counting…"
+	if out = append(out, lines[0]); t.Counting {
+		out = append(out, paint.Span{Text: " counting…", Style: f.P.S(themes.Muted)})
 	}
+	out = append(out, lines[1:]...)
 	if apart > 0 {
 		out = append(out, paint.Span{Text: "  and " + strconv.Itoa(apart) + " folded", Style: f.P.S(themes.Faint)})
-	}
-	if chosen := p.chosen(); chosen != "" {
-		out = append(out, paint.Span{Text: "  " + chosen, Style: f.P.S(themes.Info)})
 	}
 	return out
 }

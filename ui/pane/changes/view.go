@@ -116,6 +116,19 @@ func (p *Pane) hunk() int {
 	return -1
 }
 
+// Where is the path that the cursor is on, and which of the hunks of its diff, when that
+// is read: 0 of 0 when it isn't, or has none.
+func (p *Pane) Where() (path string, hunk, of int) {
+	n, ok := p.at()
+	if !ok {
+		return "", 0, 0
+	}
+	if d := p.view.diff; p.Reading && d != nil && p.hunk() >= 0 {
+		hunk, of = p.hunk()+1, d.Hunks
+	}
+	return n.path, hunk, of
+}
+
 // walk goes to the start of another hunk.
 func (v *view) walk(by int) {
 	for i := v.cur + by; i >= 0 && i < v.lines(); i += by {

@@ -129,8 +129,9 @@ func (p *Pane) Selected() (Fold, bool) {
 // Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	folds := p.rows()
-	box := paint.Box{Number: f.Number, Title: "Network", Focused: f.Focused}
+	box := paint.Box{Number: f.Number, Title: "Network", Focused: f.Focused, Zoomed: f.Zoomed}
 	box.Facts = p.facts(f)
+	box.Right = p.List.State(len(folds), p.List.Follows(), area.Dx(), f)
 	inner := box.Draw(dst, area, f.P)
 	p.area = inner
 	if inner.Empty() {
@@ -155,9 +156,15 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 func (p *Pane) facts(f paint.Frame) (out paint.Line) {
 	add := func(words string, k themes.Token) {
 		if len(out) > 0 {
-			out = append(out, paint.Span{Text: " · ", Style: f.P.S(themes.Faint)})
+			out = append(out, paint.Span{Text: paint.Between, Style: f.P.S(themes.Faint)})
 		}
 		out = append(out, paint.Span{Text: words, Style: f.P.S(k)})
+	}
+	if n := p.asked(); n > 0 {
+		add(strconv.Itoa(n)+" held", themes.Held)
+	}
+	if p.denied > 0 {
+		add(strconv.Itoa(p.denied)+" denied", themes.Fail)
 	}
 	if n := len(p.State.Attempts); n > 0 {
 		words := paint.Count(n, "attempt", "attempts")
@@ -165,12 +172,6 @@ func (p *Pane) facts(f paint.Frame) (out paint.Line) {
 			words = "newest " + words
 		}
 		add(words, themes.Muted)
-	}
-	if n := p.asked(); n > 0 {
-		add(strconv.Itoa(n)+" held", themes.Held)
-	}
-	if p.denied > 0 {
-		add(strconv.Itoa(p.denied)+" denied", themes.Fail)
 	}
 	return out
 }

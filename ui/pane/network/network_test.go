@@ -79,7 +79,7 @@ func TestRows(t *testing.T) {
 	p.Draw(b, uv.Rect(0, 0, 80, 10), frame(t))
 	got := b.String()
 	for _, want := range []string{
-		"8 attempts · 3 denied", "✓ 01:01 api.anthropic.com:443  node", "17k↑ 98k↓ open ×2", "✗ 01:31 pastebin.com:443", "denied ×2",
+		"3 denied · 8 attempts", "✓ 01:01 api.anthropic.com:443  node", "17k↑ 98k↓ open ×2", "✗ 01:31 pastebin.com:443", "denied ×2",
 		"! 03:20 registry.example:443", "failed", "slow.example:443", "gave up", "◆", "[2001:db8::1]:53 udp", "HELD",
 	} {
 		if !strings.Contains(got, want) {

@@ -3,6 +3,8 @@
 package rows
 
 import (
+	"fmt"
+
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/themes"
@@ -44,6 +46,22 @@ func (l *List) In(total int) int {
 
 // Follows says whether new rows pull the selection along.
 func (l *List) Follows() bool { return !l.away }
+
+// State is what a list's title says of it: whether it follows, as the caller knows best,
+// and which of so many rows is selected.
+func (l *List) State(total int, follows bool, cols int, f paint.Frame) paint.Line {
+	if total == 0 || follows && cols < 40 {
+		return nil
+	}
+	mark, words, token := "○", " not following", themes.Muted
+	if follows {
+		mark, words, token = "●", " following", themes.OK
+	}
+	if cols < 64 {
+		words = ""
+	}
+	return paint.Line{{Text: mark + words, Style: f.P.S(token)}, {Text: fmt.Sprintf("  %d/%d", l.In(total)+1, total), Style: f.P.S(themes.Muted)}}
+}
 
 // Move selects another row; reaching the last one by moving down follows again.
 func (l *List) Move(by, total int) {

@@ -45,7 +45,7 @@ func scrollback(e link.Emulator) int {
 // Draw draws the border and the screen in it, and returns the agent's cursor
 // when the pane has the focus.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	box := paint.Box{Number: f.Number, Title: "Terminal", Focused: f.Focused}
+	box := paint.Box{Number: f.Number, Title: "Terminal", Focused: f.Focused, Zoomed: f.Zoomed}
 	if p.title != "" {
 		box.Facts = paint.Line{{Text: paint.Shorten(dst, p.title, max(0, area.Dx()-30)), Style: f.P.S(themes.Muted)}}
 	}

@@ -22,7 +22,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	}
 	now := s.cfg.Now()
 	f := paint.Frame{P: p, Now: s.course.clock(now), Wait: s.asking.guard.Wait(now), Spin: s.Spin}
-	s.title(dst, s.view.panes.Title, f)
+	s.title(dst, s.view.panes.Title, f, s.crumbs())
 	s.view.tabs(dst, s.view.panes.Tabs, f)
 	s.asking.list.Notice, s.asking.list.Auto = nil, s.asking.auto
 	if n := s.said(); n.text != "" && !n.ofKey {
@@ -50,6 +50,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		pf := f
 		pf.Number = strconv.Itoa(int(pane.id))
 		pf.Focused = pane.id == s.view.focus && (docked == nil || docked != top)
+		pf.Zoomed = pf.Focused && s.view.zoom
 		if c := pane.draw(dst, r, pf); c != nil {
 			cursor = c
 		}

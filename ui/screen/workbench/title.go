@@ -3,13 +3,16 @@ package workbench
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/intent"
 	"stepbox/ui/paint"
+	"stepbox/ui/pane/network"
 	"stepbox/ui/state"
 )
 
@@ -21,13 +24,16 @@ type piece struct {
 	weight int
 }
 
-func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piece) {
 	p := f.P
 	paint.Fill(dst, r, p.S(themes.Bar))
 	ses := c.st.Session
 	left := []piece{{" stepbox ", themes.Brand, 40}, {" " + name(ses), themes.Bar, 100}}
 	if ses.Agent != "" && ses.Agent != ses.Name {
 		left = append(left, piece{" · " + ses.Agent, themes.BarMuted, 60})
+	}
+	for _, x := range crumbs {
+		left = append(left, piece{" › " + paint.ShortenLeft(dst, x.text, max(14, r.Dx()/5)), x.token, x.weight})
 	}
 	middle := c.badges()
 	right := c.figures(f)
@@ -59,6 +65,43 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	for _, ps := range right {
 		start = paint.Text(dst, start, r.Min.Y, r.Max.X, ps.text, p.On(ps.token, themes.Bar))
 	}
+}
+
+// crumbs are the way from the session to where the keys go. The last ones go first.
+func (s *Screen) crumbs() (out []piece) {
+	weight := 47
+	if s.view.zoom {
+		weight += 12 // what is read stands nowhere else
+	}
+	add := func(words string) {
+		if words != "" {
+			out = append(out, piece{words, themes.BarMuted, weight - len(out)})
+		}
+	}
+	number := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return "#" + strconv.Itoa(n)
+	}
+	if s.past() {
+		add(number(s.course.current()))
+	}
+	add(s.view.focus.String())
+	switch s.view.focus {
+	case intent.Changes:
+		path, hunk, of := s.changes.pane.Where()
+		if add(path); of > 0 {
+			add(fmt.Sprintf("hunk %d/%d", hunk, of))
+		}
+	case intent.Network:
+		if f, ok := s.reach.pane.Selected(); ok && f.Question == nil {
+			add(network.Destination(f.Last))
+		}
+	case intent.Actions:
+		add(number(s.asking.list.Selected()))
+	}
+	return out
 }
 
 func width(dst uv.Screen, ps []piece) int {
