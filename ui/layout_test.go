@@ -2,6 +2,7 @@ package ui
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 
@@ -164,4 +165,51 @@ func TestLayoutOfSettings(t *testing.T) {
 	if _, y := d.where("4 Actions"); y != 17 {
 		t.Errorf("Actions begins in row %d\n%s", y, d.text())
 	}
+}
+
+// T lists changed files without folders, which stays so in the next run; the cursor
+// stays on its file, or goes from a folder to what is in it.
+func TestTreeOrList(t *testing.T) {
+	t.Parallel()
+	m := &memory{}
+	d := laidOut(t, m, 120, 35)
+	d.press(leader, "2", "k")
+	d.shows("▾ src/")
+	d.press("T")
+	d.lacks("▾ src/")
+	for _, words := range []string{"M src/parse.go", "A src/parse_test.go", "M assets/logo.png", "› Changes › src/parse.go"} {
+		d.shows(words)
+	}
+	d.press("j")
+	d.shows("› Changes › src/parse_test.go")
+	d.idle()
+	d = laidOut(t, m, 120, 35)
+	d.shows("A src/parse_test.go")
+	d.press(leader, "2", "j", "T")
+	d.shows("▾ src/")
+	d.shows("› Changes › src/parse_test.go")
+	d.idle()
+	if m.Shapes()[layout.Wide].Flat {
+		t.Error("the list is kept, and the tree was chosen last")
+	}
+}
+
+// Where the old and the new text have room beside each other, they do: alone, or
+// where the layout for reviewing gives it.
+func TestSideBySideWhereThereIsRoom(t *testing.T) {
+	t.Parallel()
+	d := laidOut(t, &memory{}, 200, 50)
+	beside := func() bool { return strings.Contains(d.text(), "│  11   func Parse") }
+	if d.press(leader, "2"); beside() {
+		t.Error("they are beside each other in half of the screen")
+	}
+	d.press(leader, "space", leader, "space")
+	d.shows("layout: reviewing")
+	d.until("they are beside each other", beside)
+	if d.press("t"); beside() {
+		t.Error("they are beside each other, and it was asked for one text")
+	}
+	d = laidOut(t, &memory{}, 200, 50)
+	d.press(leader, "2", "enter")
+	d.until("they are, alone", beside)
 }

@@ -101,6 +101,7 @@ type (
 	Hunk      struct{ By int }        // changes: the next or previous hunk
 	Beside    struct{ By int }        // changes: scroll the diff from the list, or move in the list from the diff
 	Sides     struct{ sealed }        // changes: side by side, or unified
+	Flat      struct{ sealed }        // changes: a tree, or a list of files
 	Fold      struct{ sealed }        // actions: show or hide housekeeping
 	Raw       struct{ sealed }        // decision: the arguments as they are
 	HeldStep  struct{ By int }        // the next or previous held thing

@@ -199,6 +199,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("left h", "", "", "fold the folder; while reading: scroll long lines left", intent.Slide{By: -8}),
 			bind("right l", "", "", "unfold the folder; while reading: scroll long lines right", intent.Slide{By: 8}),
 			bind("t", "side by side", "", "old and new text side by side, or unified", intent.Sides{}),
+			bind("T", "tree or list", "", "folders as a tree, or files with their whole paths", intent.Flat{}),
 			bind("s", "scope", "scope", "whole session, since you looked, or the selected action", intent.Scope{}),
 			bind("m", "looked", "looked", "mark what is shown as looked at, for the scope since you looked", intent.Looked{}),
 			bind("v", "view file", "view", "read the whole file as it was then; there, s saves it", intent.View{}),

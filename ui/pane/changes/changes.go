@@ -34,6 +34,7 @@ type Pane struct {
 	Problem string
 
 	Reading bool // the diff alone, without the list of files
+	Flat    bool // files with their whole paths, without folders; changed by SetFlat
 
 	tree     *Tree
 	then     api.Moment     // that the tree is of
@@ -161,7 +162,7 @@ func (p *Pane) SetChanges(of api.Scope, t *Tree) {
 // arrange lists the rows anew and keeps the cursor on what it was on.
 func (p *Pane) arrange() {
 	t := p.shown()
-	p.rows = t.rows(p.folded)
+	p.rows = t.rows(p.Flat, p.folded)
 	at := -1
 	switch {
 	case len(p.rows) == 0:
@@ -174,12 +175,23 @@ func (p *Pane) arrange() {
 		at = t.find(p.selected)
 	default:
 		at = t.folderAt(p.folder)
+		for p.Flat && at >= 0 && t.nodes[at].file < 0 && !t.nodes[at].head() {
+			at++ // what is in it comes next
+		}
 	}
 	if at < 0 { // it is gone
 		p.choose(max(0, min(p.list.At(), len(p.rows)-1)))
 		return
 	}
 	p.choose(p.rowOf(at))
+}
+
+// SetFlat lists the files without their folders, or with them.
+func (p *Pane) SetFlat(flat bool) {
+	if flat != p.Flat {
+		p.Flat = flat
+		p.arrange()
+	}
 }
 
 // first is the node of the first file that is shown, or else of the first row.
@@ -198,7 +210,7 @@ func (p *Pane) SetScope(s api.Scope) {
 	if s.Action == p.Action && s.Since == p.Since {
 		return
 	}
-	*p = Pane{Action: s.Action, Since: s.Since, To: p.To, Loading: true, Reading: p.Reading, turned: p.turned, view: view{split: p.view.split, height: p.view.height}}
+	*p = Pane{Action: s.Action, Since: s.Since, To: p.To, Loading: true, Reading: p.Reading, Flat: p.Flat, turned: p.turned, view: view{split: p.view.split, height: p.view.height}}
 }
 
 // SetDiff takes a prepared diff, or the words for why there is none.

@@ -59,10 +59,16 @@ func (p *Pane) node(dst uv.Screen, r uv.Rectangle, f paint.Frame, n *node) {
 	if r.Dx() < 60 {
 		step = 1
 	}
-	r.Min.X += 1 + min(int(n.depth)*step, maxIndent, r.Dx()/3)
+	depth, name := int(n.depth), n.name
+	if p.Flat && n.file >= 0 {
+		if depth, name = 0, n.path; n.group != "" {
+			depth = 1 // below its head
+		}
+	}
+	r.Min.X += 1 + min(depth*step, maxIndent, r.Dx()/3)
 	r.Max.X--
 	if n.file >= 0 {
-		p.file(dst, r, f, &p.tree.Files[n.file], n.name)
+		p.file(dst, r, f, &p.tree.Files[n.file], name)
 		return
 	}
 	glyph, style := "▾ ", themes.Strong
@@ -109,10 +115,14 @@ func (p *Pane) file(dst uv.Screen, r uv.Rectangle, f paint.Frame, c *api.Change,
 	stop := ending(dst, r, 12, Counts(*c, f.P))
 	paint.Text(dst, r.Min.X, y, stop, paint.Shorten(dst, c.Status, 1), f.P.S(StatusToken(c.Status)))
 	x := r.Min.X + 2
+	shorten := paint.Shorten
+	if p.Flat { // of a path the end says most
+		shorten = paint.ShortenLeft
+	}
 	if c.From != "" {
 		name += " ← " + c.From
 	}
-	x = paint.Text(dst, x, y, stop, paint.Shorten(dst, name, stop-x), f.P.S(themes.Text))
+	x = paint.Text(dst, x, y, stop, shorten(dst, name, stop-x), f.P.S(themes.Text))
 	for _, s := range said(*c, f.P) {
 		x = paint.Clip(dst, x+2, y, stop, s.Text, s.Style)
 	}

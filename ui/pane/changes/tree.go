@@ -165,13 +165,15 @@ func (b *builder) alike(from, to, end int) int {
 	return from
 }
 
-// rows lists the nodes that are shown when some are folded.
-func (t *Tree) rows(folded func(*node) bool) []int32 {
+// rows lists the nodes that are shown when some are folded; flat, folders aren't.
+func (t *Tree) rows(flat bool, folded func(*node) bool) []int32 {
 	out := make([]int32, 0, len(t.nodes))
 	for i := 0; i < len(t.nodes); {
 		n := &t.nodes[i]
-		out = append(out, int32(i))
-		if i++; n.file < 0 && folded(n) {
+		if i++; flat && n.file < 0 && !n.head() {
+			continue
+		}
+		if out = append(out, int32(i-1)); n.file < 0 && folded(n) {
 			i = int(n.end)
 		}
 	}

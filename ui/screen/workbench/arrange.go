@@ -69,6 +69,9 @@ func (a *arrangement) handle(i intent.Intent) bool {
 		a.cycleSide()
 	case intent.Resize:
 		a.resize(i.DX, i.DY)
+	case intent.Flat:
+		s := a.shape()
+		s.Flat, a.changed = !s.Flat, true
 	case intent.Arrange:
 		a.preset(i.Preset)
 	default:

@@ -172,6 +172,7 @@ func (s *Screen) follow() tea.Cmd {
 		_, rows := s.asking.dialogs.docked(s.asking.ruler(), cols)
 		return rows
 	})
+	s.changes.pane.SetFlat(s.view.shape().Flat)
 	s.agent.fit(s.view.agent.Inset(1))
 	s.agent.attend(s.window && s.view.focus == intent.Terminal)
 	var late tea.Cmd
