@@ -31,6 +31,8 @@ import (
 	"stepbox/ui"
 	"stepbox/ui/cli"
 	"stepbox/ui/config"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
 	"stepbox/ui/kept"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
@@ -237,14 +239,26 @@ func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) 
 		}
 		return cli.ToPatch(ctx, client, s)
 	}
-	o.Start = func(ctx context.Context) (string, error) {
-		req, err := runSettings().request(nil)
-		if err != nil {
-			return "", err
+	o.Start = begin
+	o.Agents = func(context.Context) (out []dialog.Choice) {
+		for _, a := range launch.Agents() {
+			out = append(out, dialog.Choice{Value: a.Name, Words: a.Title, Argv: []string{a.Program}})
 		}
-		s, err := start(ctx, req)
+		return out
+	}
+	var ends []func(context.Context) error // of demos
+	o.Demo = func(ctx context.Context) (string, error) {
+		s, _, end, err := startDemo(ctx, client)
+		if err == nil {
+			ends = append(ends, end)
+		}
 		return s.ID, err
 	}
+	defer func() {
+		for _, end := range ends {
+			err = cmp.Or(err, end(ctx))
+		}
+	}()
 	o.Resume = func(ctx context.Context, id string) (string, error) {
 		s, err := startOn(ctx, launch.Request{Resume: id}, true, true)
 		return s.ID, err
@@ -254,6 +268,47 @@ func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) 
 		return s.ID, err
 	}
 	return ui.Run(ctx, o)
+}
+
+// begin starts a session as it was chosen on the home screen.
+func begin(ctx context.Context, b intent.Begin) (string, error) {
+	f := runSettings()
+	f.mode, f.name, f.workspace = cmp.Or(string(b.Mode), f.mode), b.Name, b.Folder
+	if info, err := os.Stat(cmp.Or(b.Folder, ".")); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("there is no folder %s", api.Escape(b.Folder))
+	}
+	req, err := f.request(b.Argv)
+	if err != nil {
+		return "", err
+	}
+	s, err := start(ctx, req)
+	return s.ID, err
+}
+
+// startDemo starts the demo's session in a folder of its own. End ends it, and takes the
+// folder away.
+func startDemo(ctx context.Context, client *api.Client) (s launch.Supervised, dir string, end func(context.Context) error, err error) {
+	dir, remove, err := demo.Project()
+	if err != nil {
+		return s, "", nil, err
+	}
+	f := runFlags{mode: string(api.ModeStep), workspace: dir, memory: "512M", pids: 256, disk: defaultDisk}
+	req, err := f.request(demo.Argv())
+	if err == nil {
+		s, err = start(ctx, req)
+	}
+	if err != nil {
+		return s, "", nil, errors.Join(err, remove())
+	}
+	return s, dir, func(ctx context.Context) (err error) {
+		// Its project goes with the demo, after a signal too.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+		defer cancel()
+		if x, failed := client.Session(ctx, s.ID); failed == nil && x.Live() {
+			_, err = client.Kill(ctx, s.ID)
+		}
+		return cmp.Or(err, remove())
+	}, nil
 }
 
 func attachCommand() *cobra.Command {
@@ -311,42 +366,24 @@ func demoCommand() *cobra.Command {
 			if !auto && !cli.Terminal() {
 				return fmt.Errorf("%w: the demo needs a terminal; demo --auto decides by itself and prints what happens", cli.ErrUsage)
 			}
-			dir, remove, err := demo.Project()
-			if err != nil {
-				return err
-			}
-			defer remove()
-			f := runFlags{mode: string(api.ModeStep), workspace: dir, memory: "512M", pids: 256, disk: defaultDisk}
-			req, err := f.request(demo.Argv())
-			if err != nil {
-				return err
-			}
 			client, done, err := launch.Hub(context.WithoutCancel(ctx))
 			if err != nil {
 				return err
 			}
 			defer done()
-			demoed, err := start(ctx, req)
+			demoed, dir, end, err := startDemo(ctx, client)
 			if err != nil {
 				return err
 			}
 			id := demoed.ID
 			if auto {
-				return demo.Auto(ctx, client, id, dir, cmd.OutOrStdout())
+				return errors.Join(demo.Auto(ctx, client, id, dir, cmd.OutOrStdout()), end(ctx))
 			}
 			err = screenOf(ctx, id, ui.Options{NoFarewell: true})
 			if s, ok := cli.StoppedBy(ctx); ok {
 				err = s
 			}
-			// Its project goes with the demo, after a signal too.
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
-			defer cancel()
-			if s, failed := client.Session(end, id); failed == nil && s.Live() {
-				_, failed = client.Kill(end, id)
-				err = cmp.Or(err, failed)
-			}
-			err = cmp.Or(err, remove())
-			if err == nil {
+			if err = cmp.Or(err, end(ctx)); err == nil {
 				fmt.Fprintf(cmd.OutOrStdout(), "The demo is over, and its folder gone; stepbox attach %s looks back at it.\n", id)
 			}
 			return err

@@ -125,6 +125,9 @@ func (m *matchFile) script(argv []string, resolved string) int {
 // when another program started it.
 func (p *Profile) Agent() bool { return p.file.Agent }
 
+// Programs are what its program's file is called.
+func (p *Profile) Programs() []string { return p.file.Match.Programs }
+
 // Self says whether a program is the agent starting itself again, such as its
 // native program from its launcher. Then it is a root as the agent is. The
 // file decides, not what it calls itself.

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"stepbox/session/api"
+	"stepbox/ui/intent"
 )
 
 // many is a record of that many past sessions and a live one.
@@ -355,7 +356,7 @@ func TestGoldenHome(t *testing.T) {
 				}
 				d := drive(t, c, size[0], size[1], Options{Theme: "dark", Version: "v0.1.0",
 					Resume: func(context.Context, string) (string, error) { return "", nil },
-					Start:  func(context.Context) (string, error) { return "", nil }})
+					Start:  func(context.Context, intent.Begin) (string, error) { return "", nil }})
 				d.shows("fix-tests")
 				d.until("the list is read", func() bool { return !d.m.home.Reading() })
 				d.press(s.keys...)

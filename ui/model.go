@@ -103,7 +103,7 @@ func New(o Options) *Model {
 	m.list.leave = func() {}
 	m.home = home.New(m.ctx, home.Config{
 		Client: o.Client, NewTerminal: o.NewTerminal, Version: o.Version, Here: o.Here, Now: o.Now, Watching: o.Watching,
-		CanStart: o.Start != nil, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,
+		CanStart: o.Start != nil, CanDemo: o.Demo != nil, HomeDir: o.Getenv("HOME"), Mode: o.Config.Mode, Agents: o.Agents, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,
 	})
 	if m.unsaid = faults(o.Config); m.unsaid != "" && o.Session == "" && o.Begin == nil {
 		m.home.Notice, m.unsaid = m.unsaid, ""
@@ -200,12 +200,9 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	case begun:
 		return m.begun(msg)
 	case started:
-		m.home.Starting = false
-		if msg.err != nil {
-			m.home.Notice = "can't start: " + paint.Clean(msg.err.Error())
+		if m.home.Started(msg.err); msg.err != nil {
 			return nil
 		}
-		m.home.Notice = ""
 		return m.find(opened{id: msg.id})
 	case copied:
 		return m.afterCopy(msg)
@@ -268,13 +265,13 @@ func (m *Model) toBench(msg tea.Msg) tea.Cmd {
 // fromHome does what the person asked for on the list and is more than the list's.
 func (m *Model) fromHome(i intent.Intent) tea.Cmd {
 	s, words, at, ok := m.home.Selected()
-	switch i.(type) {
+	switch i := i.(type) {
 	case intent.Quit:
 		return tea.Quit
-	case intent.New:
-		if !m.home.Starting {
-			return m.start(m.opt.Start)
-		}
+	case intent.Begin:
+		return m.start(func(ctx context.Context) (string, error) { return m.opt.Start(ctx, i) })
+	case intent.Demo:
+		return m.start(m.opt.Demo)
 	case intent.Resume:
 		if ok && !m.home.Starting {
 			return m.resume(s.ID)

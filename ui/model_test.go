@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
 )
 
 func TestHomeAttachesAndComesBack(t *testing.T) {
@@ -34,17 +38,91 @@ func TestHomeAttachesAndComesBack(t *testing.T) {
 	}
 }
 
+// A new session is chosen from lists; enter at once starts one in this folder, as the last
+// one there was.
 func TestNewSession(t *testing.T) {
 	t.Parallel()
-	d := drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) { return sceneSession().ID, nil }})
-	d.shows("fix-tests")
-	d.press("n")
+	begun := make(chan intent.Begin, 8)
+	o := Options{Theme: "plain", Here: "/home/ada/src/parser", Start: func(_ context.Context, b intent.Begin) (string, error) {
+		begun <- b
+		if b.Folder == "/none" {
+			return "", errors.New("no user\x1b[2J namespaces")
+		}
+		return sceneSession().ID, nil
+	}, Agents: func(context.Context) []dialog.Choice {
+		return []dialog.Choice{{Value: "claude", Words: "Claude Code", Argv: []string{"claude"}}, {Value: "codex", Argv: []string{"codex"}}}
+	}}
+	open := func() *driver {
+		c := sceneWorkbench()
+		unlock := c.lock()
+		c.list[0].Folder, c.list[1].Folder = o.Here, "/home/ada/src/docs"
+		unlock()
+		d := drive(t, c, 100, 30, o)
+		d.shows("fix-tests")
+		d.until("it is known which agents there are", func() bool { d.idle(); return true })
+		d.press("n")
+		d.shows("New session")
+		return d
+	}
+	d := open()
+	d.shows("/home/ada/src/docs")
+	d.press("enter")
 	d.shows("1 Terminal")
+	if b := <-begun; b.Folder != o.Here || len(b.Argv) != 1 || b.Argv[0] != "claude" || b.Mode != api.ModeStep || b.Name != "" {
+		t.Errorf("began %+v", b)
+	}
 
-	d = drive(t, newFake(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) { return "", errors.New("no user\x1b[2J namespaces") }})
-	d.shows("n starts one")
-	d.press("n")
-	d.shows(`can't start: no user\x1b[2J namespaces`)
+	d = open()
+	d.press("down", "tab", "down", "tab", "down", "tab", "x", "q", "enter")
+	d.until("it began", func() bool { return len(begun) > 0 })
+	if b := <-begun; b.Folder != "/home/ada/src/docs" || b.Argv[0] != "codex" || b.Mode != api.ModePolicy || b.Name != "xq" {
+		t.Errorf("began %+v", b)
+	}
+
+	dir := t.TempDir()
+	for _, name := range []string{"alpha", "beta", "beast", ".hidden"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d = open()
+	d.send(tea.PasteMsg{Content: dir + "/be"})
+	d.shows("/beast")
+	d.lacks("alpha")
+	d.press("down", "down", "tab")
+	d.shows("beta/")
+	d.press("enter")
+	d.until("it began", func() bool { return len(begun) > 0 })
+	if b := <-begun; filepath.Clean(b.Folder) != filepath.Join(dir, "beta") {
+		t.Errorf("began in %q", b.Folder)
+	}
+
+	d = open()
+	d.send(tea.PasteMsg{Content: "/none"})
+	d.press("enter")
+	d.shows(`! no user\x1b[2J namespaces`)
+	d.press("esc")
+	d.lacks("New session")
+}
+
+// Where there is no session at all, a key starts the demo.
+func TestDemoIsOffered(t *testing.T) {
+	t.Parallel()
+	asked := make(chan bool, 2)
+	o := Options{Theme: "plain", Start: func(context.Context, intent.Begin) (string, error) { return "", nil }, Demo: func(context.Context) (string, error) {
+		asked <- true
+		return "", errors.New("no room")
+	}}
+	d := drive(t, newFake(), 80, 24, o)
+	d.shows("d shows a demo")
+	d.press("d")
+	d.shows("can't start: no room")
+	if len(asked) != 1 {
+		t.Error("it wasn't started")
+	}
+	d = drive(t, sceneWorkbench(), 80, 24, o)
+	d.shows("fix-tests")
+	d.lacks("demo")
 }
 
 func TestDetachSaysSo(t *testing.T) {
@@ -302,14 +380,14 @@ func TestLongWorkIsSaid(t *testing.T) {
 
 	hold = make(chan struct{})
 	starts := 0
-	d = drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context) (string, error) {
+	d = drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context, intent.Begin) (string, error) {
 		starts++
 		<-hold
 		return sceneSession().ID, nil
 	}})
 	d.shows("bump-deps")
-	d.press("n", "n")
-	d.shows("⠹ starting a session…")
+	d.press("n", "enter", "enter")
+	d.shows("⠹ starting")
 	close(hold)
 	d.until("it is joined", func() bool { return d.m.bench != nil })
 	if starts != 1 {

@@ -21,6 +21,8 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/ui/config"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
 	"stepbox/ui/layout"
 	"stepbox/ui/link"
 	"stepbox/ui/screen/workbench"
@@ -62,9 +64,14 @@ type Options struct {
 	// Run does: its context is done when the person leaves. Its error is Run's, as it is.
 	Begin func(ctx context.Context) (id string, err error)
 
-	// Start starts a session and returns its ID; nil when none can be started.
-	// It runs off the drawing goroutine.
-	Start func(ctx context.Context) (id string, err error)
+	// Start starts a session as it was chosen and returns its ID; nil when none can be
+	// started. It runs off the drawing goroutine.
+	Start func(ctx context.Context, b intent.Begin) (id string, err error)
+	// Agents are the agents that are installed here; nil: nobody looks. It runs off the
+	// drawing goroutine.
+	Agents func(ctx context.Context) []dialog.Choice
+	// Demo starts the demo's session; nil where that can't be done.
+	Demo func(ctx context.Context) (id string, err error)
 
 	// Resume has a session go on that has ended, and returns its ID; nil when none
 	// can. It runs off the drawing goroutine.

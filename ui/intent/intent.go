@@ -191,6 +191,13 @@ type (
 
 // In the list of sessions.
 type (
+	Demo  struct{ sealed } // start the demo
+	Begin struct {         // start a session as it was chosen
+		Folder string
+		Argv   []string // nil: the person's shell
+		Mode   api.Mode
+		Name   string // "": the folder's
+	}
 	Order   struct{ sealed }        // the next order of the list
 	Here    struct{ sealed }        // only those of this folder, or all
 	Place   struct{ By int }        // the next or previous place that has what was searched
@@ -330,6 +337,7 @@ func (Unpublish) intent()   {}
 func (Copy) intent()        {}
 func (Browse) intent()      {}
 func (WebPage) intent()     {}
+func (Begin) intent()       {}
 func (Fork) intent()        {}
 func (HalfPage) intent()    {}
 func (Word) intent()        {}

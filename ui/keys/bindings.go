@@ -75,7 +75,8 @@ func bindings(leader string) map[Scope][]Binding {
 	return map[Scope][]Binding{
 		Home: slices.Concat([]Binding{
 			bind("enter", "open", "open", "attach to a live session, or open a past one, where the search found it", intent.Open{}),
-			bind("n", "new", "new session", "start a session in this folder", intent.New{}),
+			bind("n", "new", "new session", "start a session: enter at once starts one in this folder, as the last one there", intent.New{}),
+			bind("d", "demo", "demo", "start the demo: a scripted agent that needs no account and no network", intent.Demo{}),
 			bind("/", "search", "search", "find sessions by what is in them, and choose which are listed", intent.Search{}),
 			bind("] right", "", "next place", "next place that has what was searched", intent.Place{By: 1}),
 			bind("[ left", "", "", "previous place that has it", intent.Place{By: -1}),
@@ -296,6 +297,14 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("tab", "", "for how long", "for longer: once, this session, this project, always", intent.Extent{By: 1}),
 			bind("shift+tab", "", "", "for less long", intent.Extent{By: -1}),
 			bind("esc", "", "back", "back, nothing decided", intent.Back{}),
+		},
+		Form: {
+			bind("enter", "", "start", "start it, with what is chosen", intent.Yes{}),
+			bind("up ctrl+p", "", "", "previous choice", intent.Move{By: -1}),
+			bind("down ctrl+n", "", "", "next choice", intent.Move{By: 1}),
+			bind("tab", "", "next field", "next field; while a folder is typed: complete it as is chosen", intent.FocusStep{By: 1}),
+			bind("shift+tab", "", "", "previous field", intent.FocusStep{By: -1}),
+			bind("esc", "", "back", "back, nothing started", intent.Back{}),
 		},
 		Confirm: slices.Concat([]Binding{
 			bind("y", "", "yes", "do it", intent.Yes{}),

@@ -44,6 +44,7 @@ const (
 	Rule      Scope = "A rule from an answer"
 	Rules     Scope = "The rules of a session"
 	Denial    Scope = "Why something is denied"
+	Form      Scope = "A new session"
 	Confirm   Scope = "A confirmation" // a question that Stepbox itself asks
 	Plan      Scope = "A plan: applying, undoing or rolling back"
 	Ended     Scope = "The end of a session"
@@ -56,10 +57,10 @@ const (
 )
 
 // Scopes lists the places, in the order of the reference.
-var Scopes = []Scope{Home, Inbox, Searching, Leader, Panes, Actions, Changes, Network, CopyMode, Replay, Decision, Between, Rule, Rules, Denial, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
+var Scopes = []Scope{Home, Inbox, Searching, Leader, Panes, Actions, Changes, Network, CopyMode, Replay, Decision, Between, Rule, Rules, Denial, Form, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
 
 // shorts are the places by one word each.
-var shorts = strings.Fields("home inbox searching leader panes actions changes network copy replay question between rule rules denial confirm plan ended applies file reading input found palette")
+var shorts = strings.Fields("home inbox searching leader panes actions changes network copy replay question between rule rules denial new-session confirm plan ended applies file reading input found palette")
 
 // Short is the place in one word, by which a configuration names it.
 func (s Scope) Short() string { return shorts[slices.Index(Scopes, s)] }

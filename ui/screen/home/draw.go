@@ -173,7 +173,10 @@ func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	case s.search.narrowed():
 		none = "none like that"
 	case s.cfg.CanStart:
-		none += "n starts one in this folder"
+		none += keys.First(intent.New{}, keys.Home) + " starts one in this folder"
+		if s.cfg.CanDemo && s.fresh() {
+			none += ", " + keys.First(intent.Demo{}, keys.Home) + " shows a demo"
+		}
 	default:
 		none += "stepbox run starts one"
 	}
@@ -336,6 +339,8 @@ func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
 	switch b.Intent.(type) {
 	case intent.New:
 		ok = s.cfg.CanStart
+	case intent.Demo:
+		ok = s.cfg.CanDemo && s.fresh()
 	case intent.Resume:
 		ok = ok && !live && s.cfg.CanResume
 	case intent.Fork:

@@ -31,11 +31,15 @@ type Config struct {
 	Version     string
 	Here        string // this folder, exact; "" leaves it out of what can be asked for
 	Now         func() time.Time
-	Watching    bool // nothing is decided from here
-	CanStart    bool // a session can be started from here
-	CanDemo     bool // and the demo
-	CanResume   bool // and one that has ended gone on with
-	CanFork     bool // and one started on the files of another
+	Watching    bool     // nothing is decided from here
+	CanStart    bool     // a session can be started from here
+	CanDemo     bool     // and the demo
+	HomeDir     string   // the person's
+	Mode        api.Mode // of new sessions, unless another is chosen
+	// Agents are those that are installed here; nil: nobody looks.
+	Agents    func(ctx context.Context) []dialog.Choice
+	CanResume bool // and one that has ended gone on with
+	CanFork   bool // and one started on the files of another
 
 	// Export writes a session's changes and returns the file's name, or is nil.
 	Export func(ctx context.Context, session string) (file string, err error)
@@ -63,6 +67,8 @@ type Screen struct {
 	board *link.Board             // follows the live ones; nil while the list isn't shown
 	of    map[string]*state.State // what it tells of each
 	inbox inbox
+
+	agents []dialog.Choice // that are installed, as far as it is known
 
 	search  search
 	entered bool          // enter was pressed before the list was of what was typed: it is carried out then
@@ -224,6 +230,7 @@ func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 func (s *Screen) Paste(text string) tea.Cmd {
 	if w, ok := s.dialog.(dialog.Writer); ok {
 		w.Paste(text)
+		return s.listFolders()
 	} else if s.search.open && s.dialog == nil && !s.Opening && !s.entered {
 		return s.typed(func() { s.search.line.Insert(text) })
 	}
@@ -235,7 +242,7 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	if !ok {
 		if w, ok := s.dialog.(dialog.Writer); ok {
 			w.Type(k)
-			return nil, nil
+			return nil, s.listFolders()
 		}
 		s.Notice = keys.Astray(k, s.dialog.Why, s.dialog.Scope())
 		return nil, nil
@@ -250,6 +257,8 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	case intent.DoFork:
 		s.dialog = nil
 		return intent.Fork{}, nil
+	case intent.Begin:
+		return i, nil
 	case intent.DoResume:
 		s.dialog = nil
 		return intent.Resume{}, nil
@@ -260,7 +269,7 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 		}
 		return nil, s.label(i.Session, i.Is, d)
 	}
-	return nil, nil
+	return nil, s.listFolders()
 }
 
 // inQuestion lets an opened question handle an intent. What decides has to wait until it
@@ -304,10 +313,17 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 		}
 		return nil, s.beneath()
 	case intent.New:
-		if s.cfg.CanStart {
+		switch {
+		case s.Starting:
+		case s.cfg.CanStart:
+			return nil, s.newSession()
+		default:
+			s.Notice = "stepbox run starts a session"
+		}
+	case intent.Demo:
+		if s.cfg.CanDemo && !s.Starting {
 			return i, nil
 		}
-		s.Notice = "stepbox run starts a session"
 	case intent.Help:
 		s.dialog = &dialog.Help{Place: []keys.Scope{keys.Inbox, keys.Home, keys.Searching}}
 	case intent.Preview:

@@ -25,7 +25,7 @@ func (s *Screen) Watch() tea.Cmd {
 		return nil
 	}
 	s.board, s.of = link.NewBoard(s.ctx, s.cfg.Client), map[string]*state.State{}
-	return s.await(s.board)
+	return tea.Batch(s.await(s.board), s.findAgents())
 }
 
 // Unwatch follows them no more, and returns what is to be closed off this goroutine.
