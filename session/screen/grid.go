@@ -27,6 +27,7 @@ type row struct {
 	cells []cell
 	used  int
 	soft  bool // the text goes on in the next row: it was wrapped, not ended
+	gap   bool // and the last column is no part of it: a wide character had no room there
 }
 
 func newGrid(cols, rows int, work *uint64) *grid {

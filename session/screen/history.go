@@ -49,6 +49,7 @@ type line struct {
 	text  []byte
 	spans []span
 	soft  bool // goes on in the next line
+	gap   bool // see row
 }
 
 // span is n characters of the same look, width and length in bytes.
@@ -70,6 +71,31 @@ func (l *line) bytes() int {
 	return n
 }
 
+// width is how many columns the line takes, and len how many characters it has.
+func (l *line) width() int {
+	w := 0
+	for i := range l.spans {
+		w += int(l.spans[i].n) * int(l.spans[i].width)
+	}
+	return w
+}
+
+func (l *line) len() int {
+	n := 0
+	for i := range l.spans {
+		n += int(l.spans[i].n)
+	}
+	return n
+}
+
+// lacks is how many blanks at the end of a row that goes on were left out.
+func (l *line) lacks(cols int) int {
+	if l.gap {
+		cols--
+	}
+	return max(cols-l.width(), 0)
+}
+
 // each calls f with every character and its column.
 func (l *line) each(f func(x int, c *cell)) {
 	x, at := 0, 0
@@ -89,7 +115,7 @@ func (l *line) each(f func(x int, c *cell)) {
 // save writes row y into l, without trailing blanks.
 func (g *grid) save(y int, l *line) {
 	from := &g.lines[y]
-	l.text, l.spans, l.soft = l.text[:0], l.spans[:0], from.soft
+	l.text, l.spans, l.soft, l.gap = l.text[:0], l.spans[:0], from.soft, from.gap
 	cells := from.cells[:from.trimmed()]
 	*g.work += uint64(len(cells))
 	var cur *span
@@ -114,44 +140,81 @@ func (g *grid) load(y int, l *line) {
 			g.put(x, y, *c)
 		}
 	})
-	g.lines[y].soft = l.soft
+	g.lines[y].soft, g.lines[y].gap = l.soft, l.gap
 }
 
-// history is the scrollback: a ring, bounded in lines and in bytes.
+// history is the scrollback: a ring that grows to its bounds. Lines are counted
+// however many rows they take: a narrow screen doesn't have fewer.
 type history struct {
 	ring     []line
 	first, n int
-	size     int // bytes of all lines
-	maxBytes int
-	total    int // lines ever pushed, less those popped: the absolute number of the screen's first row
+	lines    int // how many of the rows end a line
+	size     int // bytes of all
+	total    int // rows ever pushed, less those popped: the absolute number of the screen's first row
+
+	maxLines, maxRows, maxBytes int
+}
+
+func newHistory() history {
+	return history{maxLines: historyLines, maxRows: historyRows, maxBytes: historyBytes}
 }
 
 func (h *history) len() int { return h.n }
 
-// line is the i-th line, 0 the oldest.
+// line is the i-th row, 0 the oldest.
 func (h *history) line(i int) *line { return &h.ring[(h.first+i)%len(h.ring)] }
 
-// push appends a line that fill writes; the oldest make room.
+// fromStart is how many of the last n rows there are from where a line starts, if any
+// does: the rest is wrapped anew as it is here.
+func (h *history) fromStart(n int) int {
+	for m := n; m > 0; m-- {
+		if at := h.len() - m - 1; at < 0 || !h.line(at).soft {
+			return m
+		}
+	}
+	return n
+}
+
+// push appends a row that fill writes; the oldest make room.
 func (h *history) push(fill func(*line)) {
 	if h.n == len(h.ring) {
-		h.drop()
+		ring := make([]line, max(64, 2*h.n))
+		n := copy(ring, h.ring[h.first:])
+		copy(ring[n:], h.ring[:h.first])
+		h.ring, h.first = ring, 0
 	}
 	l := h.line(h.n)
 	fill(l)
 	h.n++
 	h.total++
 	h.size += l.bytes()
-	for h.size > h.maxBytes && h.n > 1 {
+	if !l.soft {
+		h.lines++
+	}
+	h.trim()
+}
+
+// trim drops the oldest rows that are too many.
+func (h *history) trim() {
+	for h.lines > h.maxLines || h.n > h.maxRows || h.size > h.maxBytes && h.n > 1 {
 		h.drop()
 	}
 }
 
 func (h *history) drop() {
 	l := h.line(0)
-	h.size -= l.bytes()
-	h.forget(l)
+	h.uncount(l)
 	h.first = (h.first + 1) % len(h.ring)
+}
+
+// uncount takes a line out of the figures, and empties it.
+func (h *history) uncount(l *line) {
 	h.n--
+	h.size -= l.bytes()
+	if !l.soft {
+		h.lines--
+	}
+	h.forget(l)
 }
 
 // forget empties a line; ordinary buffers stay for the next one.
@@ -160,16 +223,14 @@ func (h *history) forget(l *line) {
 	if cap(l.text) > 1024 || cap(l.spans) > 64 {
 		*l = line{}
 	}
-	l.text, l.spans, l.soft = l.text[:0], l.spans[:0], false
+	l.text, l.spans, l.soft, l.gap = l.text[:0], l.spans[:0], false, false
 }
 
 // pop hands the newest line to use and takes it away.
 func (h *history) pop(use func(*line)) {
 	l := h.line(h.n - 1)
 	use(l)
-	h.size -= l.bytes()
-	h.forget(l)
-	h.n--
+	h.uncount(l)
 	h.total--
 }
 

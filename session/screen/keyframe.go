@@ -37,7 +37,7 @@ func (s *Screen) KeyframeWithin(lines, small int) []byte {
 	bare := keyframe{s: s}
 	bare.write()
 	for n := min(lines, s.history.len()); n > 0 && bare.Len() < small; n /= 2 {
-		k := keyframe{s: s, lines: n}
+		k := keyframe{s: s, lines: s.history.fromStart(n)}
 		k.write()
 		if k.Len() <= small {
 			return k.Bytes()
@@ -125,9 +125,7 @@ func (k *keyframe) history() {
 		l := h.line(i)
 		k.line(l, k.s.cols)
 		k.pen(nil)
-		if l.soft {
-			k.WriteString("\x1b_" + privateState + "soft" + "\x1b\\")
-		}
+		k.soft(l.soft, l.gap)
 		k.WriteString("\r\n")
 	}
 	if rest := min(k.lines, k.s.rows-1); rest > 0 {
@@ -143,6 +141,16 @@ func (k *keyframe) line(l *line, cols int) {
 			k.cell(c)
 		}
 	})
+}
+
+// soft says that the row before the cursor goes on in the next.
+func (k *keyframe) soft(soft, gap bool) {
+	switch {
+	case soft && gap:
+		k.WriteString("\x1b_" + privateState + "soft=gap\x1b\\")
+	case soft:
+		k.WriteString("\x1b_" + privateState + "soft\x1b\\")
+	}
 }
 
 func (k *keyframe) cell(c *cell) {
@@ -185,9 +193,7 @@ func (k *keyframe) page(g *grid) {
 				k.cell(c)
 			}
 		}
-		if l.soft {
-			k.WriteString("\x1b_" + privateState + "soft\x1b\\")
-		}
+		k.soft(l.soft, l.gap)
 	}
 	k.pen(nil)
 	k.csi("?7h")

@@ -64,7 +64,7 @@ func (s *Screen) printASCII(p []byte) {
 	c := &s.cursor
 	for len(p) > 0 {
 		if c.wrap && s.modes.autowrap {
-			s.wrap()
+			s.wrap(false)
 		}
 		right := s.rightEdge()
 		n := min(len(p), right-c.x)
@@ -99,14 +99,15 @@ func (s *Screen) rightEdge() int {
 	return s.cols
 }
 
-// wrap goes on in the next row and notes that the text does.
-func (s *Screen) wrap() {
+// wrap goes on in the next row and notes that the text does. gap says that the last
+// column is no part of it.
+func (s *Screen) wrap(gap bool) {
 	c := &s.cursor
 	m, y := s.margins, c.y
 	whole := m.left == 0 && m.right == s.cols
 	lines := s.page.grid.lines
 	if whole {
-		lines[y].soft = true // before: a screen of one row keeps it at once
+		lines[y].soft, lines[y].gap = true, gap // before: a screen of one row keeps it at once
 	}
 	s.index()
 	switch {
@@ -141,14 +142,14 @@ func (s *Screen) printRune(r rune) {
 func (s *Screen) place(content string, w int, plain bool) {
 	c := &s.cursor
 	if c.wrap && s.modes.autowrap {
-		s.wrap()
+		s.wrap(false)
 	}
 	right := s.rightEdge()
 	if c.x+w > right {
 		if !s.modes.autowrap {
 			return
 		}
-		s.wrap()
+		s.wrap(true)
 		if right = s.rightEdge(); c.x+w > right {
 			content, w, plain = "\ufffd", 1, true // not even a whole row would do
 		}

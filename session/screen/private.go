@@ -46,7 +46,8 @@ func (s *Screen) restore(state string) {
 		case key == "wrap":
 			s.cursor.wrap = true
 		case key == "soft":
-			s.page.grid.lines[s.cursor.y].soft = true
+			l := &s.page.grid.lines[s.cursor.y]
+			l.soft, l.gap = true, value == "gap"
 		case key == "joint" && at && s.page.grid.cell(x, y).width > 0:
 			s.joint = joint{valid: true, x: x, y: y}
 		case key == "more":

@@ -33,8 +33,9 @@ import (
 const (
 	// maxSize bounds columns and rows; what is asked beyond is clamped.
 	maxSize = 1000
-	// historyLines and historyBytes bound the scrollback.
+	// The scrollback's bounds: lines, the rows they are wrapped in, and bytes.
 	historyLines = 2000
+	historyRows  = 8 * historyLines
 	historyBytes = 8 << 20
 )
 
@@ -67,6 +68,7 @@ type Screen struct {
 	frame frame // synchronized output
 	now   func() time.Time
 
+	pin  int    // the number of the row that keeps it when lines are wrapped anew, if that isn't at the screen's top
 	work uint64 // cells written or moved; tests bound it by the bytes that caused it
 	trip func() // tests only: runs before each instruction
 }
@@ -86,7 +88,7 @@ func New(cols, rows int) *Screen {
 		cols: clamp(cols, 1, maxSize), rows: clamp(rows, 1, maxSize),
 		now: time.Now,
 	}
-	s.history = history{ring: make([]line, historyLines), maxBytes: historyBytes}
+	s.history = newHistory()
 	s.main = &page{grid: newGrid(s.cols, s.rows, &s.work)}
 	s.page = s.main
 	s.reset()
@@ -131,66 +133,6 @@ func (s *Screen) Write(p []byte) (int, error) {
 
 // Size is the terminal's size in cells.
 func (s *Screen) Size() (cols, rows int) { return s.cols, s.rows }
-
-// Resize changes the size. Lines aren't reflowed: columns that fall off are
-// lost from the screen (not from the scrollback). Rows that don't fit above the
-// cursor move into the scrollback, and come back when there is room again.
-func (s *Screen) Resize(cols, rows int) {
-	cols, rows = clamp(cols, 1, maxSize), clamp(rows, 1, maxSize)
-	if cols == s.cols && rows == s.rows {
-		return
-	}
-	s.frame.held = false
-	s.joint = joint{}
-	moved := s.refit(s.main, cols, rows, s.page == s.main)
-	if s.alt != nil {
-		d := s.refit(s.alt, cols, rows, s.page == s.alt)
-		if s.page == s.alt {
-			moved = d
-		}
-	}
-	tabs := defaultTabs(cols) // for new columns
-	copy(tabs, s.tabs)
-	s.tabs = tabs
-	s.cols, s.rows = cols, rows
-	s.margins = s.fullMargins()
-	s.cursor.x = min(s.cursor.x, cols-1)
-	s.cursor.y = clamp(s.cursor.y+moved, 0, rows-1)
-	s.cursor.wrap = false
-}
-
-// refit gives a page its new size and returns by how many rows its content
-// moved down (negative: up).
-func (s *Screen) refit(p *page, cols, rows int, current bool) int {
-	moved := 0
-	if rows < s.rows {
-		y := p.saved.y
-		if current {
-			y = s.cursor.y
-		}
-		if over := y - (rows - 1); over > 0 {
-			if p == s.main {
-				s.keep(over)
-			}
-			p.grid.scroll(0, s.rows, over, nil)
-			moved = -over
-		}
-	}
-	p.grid.resize(cols, rows)
-	if p == s.main && current && rows > s.rows {
-		if back := min(rows-s.rows, s.history.len()); back > 0 {
-			p.grid.scroll(0, rows, -back, nil)
-			for y := back - 1; y >= 0; y-- {
-				s.history.pop(func(l *line) { p.grid.load(y, l) })
-			}
-			moved = back
-		}
-	}
-	p.saved.x = min(p.saved.x, cols-1)
-	p.saved.y = clamp(p.saved.y+moved, 0, rows-1)
-	p.saved.wrap = false
-	return moved
-}
 
 // keep copies the main page's first n rows into the scrollback.
 func (s *Screen) keep(n int) {

@@ -18,7 +18,7 @@ func state(s *Screen) string {
 		fmt.Fprintf(&b, "%s saved %+v\n", name, p.saved)
 		for y := range p.grid.lines {
 			l := &p.grid.lines[y]
-			fmt.Fprintf(&b, "%2d %v|%s\n", y, l.soft, cells(l.cells[:l.trimmed()]))
+			fmt.Fprintf(&b, "%2d %v%s|%s\n", y, l.soft, gapOf(l.soft, l.gap), cells(l.cells[:l.trimmed()]))
 		}
 	}
 	grid("main", s.main)
@@ -27,7 +27,7 @@ func state(s *Screen) string {
 	}
 	for i := range s.history.len() {
 		l := s.history.line(i)
-		fmt.Fprintf(&b, "history %v|", l.soft)
+		fmt.Fprintf(&b, "history %v%s|", l.soft, gapOf(l.soft, l.gap))
 		var row []cell
 		l.each(func(x int, c *cell) {
 			if x+int(c.width) <= s.cols {
@@ -45,6 +45,13 @@ func state(s *Screen) string {
 	fmt.Fprintf(&b, "joint %v %d,%d repeat %q title %q %q pending %q faults %d\n",
 		s.joint.valid, s.joint.x, s.joint.y, s.repeat, s.title.now, s.title.stack, s.pending(), s.faults)
 	return b.String()
+}
+
+func gapOf(soft, gap bool) string {
+	if soft && gap {
+		return ", but for a gap"
+	}
+	return ""
 }
 
 func cells(l []cell) string {

@@ -3,8 +3,6 @@ package screen
 import (
 	"slices"
 	"strings"
-
-	"github.com/charmbracelet/x/ansi"
 )
 
 // Text is the screen's rows as plain text without trailing blanks.
@@ -76,19 +74,11 @@ func (l *Lines) Rest() {
 func (l *Lines) look(all bool) {
 	top := l.history.total
 	from := max(l.next, top-l.history.len())
-	l.next = top
+	l.next = max(l.next, top) // rows come back when there is more room
+	l.pin = l.next
 	l.part, l.begun = l.join(l.part, l.begun, from, top)
 	if all {
-		end := top + l.rows
-		for ; end > top; end-- { // what is empty below is no line yet
-			if text, _ := l.row(end - 1); text != "" {
-				break
-			}
-			delete(l.read, end-1)
-		}
-		if last, begun := l.join(l.part, l.begun, max(from, top), end); last != "" {
-			l.pass(begun, last)
-		}
+		l.screen(max(from, top))
 	}
 	for n := range l.read {
 		if n < top && (l.part == "" || n < l.begun) {
@@ -97,29 +87,67 @@ func (l *Lines) look(all bool) {
 	}
 }
 
+// screen reads the rows from one on, up to the last one in use.
+func (l *Lines) screen(from int) {
+	end := l.history.total + l.rows
+	for ; end > from; end-- { // what is empty below is no line yet
+		if text, _ := l.row(end - 1); text != "" {
+			break
+		}
+		delete(l.read, end-1)
+	}
+	if last, begun := l.join(l.part, l.begun, from, end); last != "" {
+		l.pass(begun, last)
+	}
+}
+
+// Resize changes the screen's size. Lines that are wrapped anew are the same lines.
+func (l *Lines) Resize(cols, rows int) {
+	l.Screen.Resize(cols, rows)
+	// What hadn't left the screen is from the same row on, perhaps not at its beginning
+	// any more. All other rows have other numbers.
+	line, was := l.line, make(map[string]bool)
+	for _, text := range l.read {
+		was[text] = true
+	}
+	l.line, l.read = func(string) {}, make(map[int]string)
+	first, end := l.history.total-l.history.len(), l.history.total+l.rows
+	next := clamp(l.next, first, end)
+	begun := next
+	for begun > first {
+		if _, soft := l.row(begun - 1); !soft {
+			break
+		}
+		begun--
+	}
+	l.part, l.begun = l.join("", begun, begun, next)
+	l.screen(next)
+	for n, text := range l.read {
+		if !was[text] {
+			delete(l.read, n)
+		}
+	}
+	l.line = line
+}
+
 // join reads rows as lines, and returns the one that goes on after them.
 func (l *Lines) join(text string, begun, from, to int) (string, int) {
 	for n := from; n < to; n++ {
 		row, soft := l.row(n)
 		if text == "" {
 			begun = n
-		} else if cluster, w := ansi.FirstGraphemeCluster(row, ansi.GraphemeWidth); w > 1 && cluster != "" {
-			text = strings.TrimSuffix(text, " ") // a wide character had no room there
 		}
 		if text += row; len(text) > lineMost && begun < n {
 			end := strings.LastIndexByte(text, ' ') + 1
 			if end == 0 || end < len(text)-lineMost {
 				end = len(text)
 			}
-			l.pass(begun, strings.TrimRight(text[:end], " "))
+			l.pass(begun, text[:end])
 			text, begun = text[end:], n
 		}
-		switch {
-		case !soft:
+		if !soft {
 			l.pass(begun, text)
 			text = ""
-		case text != "" && ansi.StringWidth(row) < l.cols:
-			text += " "
 		}
 	}
 	return text, begun
@@ -127,6 +155,7 @@ func (l *Lines) join(text string, begun, from, to int) (string, int) {
 
 // pass passes a line on unless that was done.
 func (l *Lines) pass(begun int, text string) {
+	text = strings.TrimRight(text, " ")
 	was, ok := l.read[begun]
 	if ok && was == text {
 		return
@@ -137,12 +166,21 @@ func (l *Lines) pass(begun int, text string) {
 	}
 }
 
-// row is one row, and whether its line goes on in the next.
+// row is one row, and whether its line goes on in the next: then it is whole.
 func (l *Lines) row(n int) (text string, soft bool) {
+	kept := &line{}
 	if y := n - l.history.total; y >= 0 {
-		row := &l.page.grid.lines[y]
-		return row.text(), row.soft
+		l.page.grid.save(y, kept)
+	} else {
+		kept = l.history.line(y + l.history.len())
 	}
-	kept := l.history.line(n - l.history.total + l.history.len())
-	return strings.TrimRight(string(kept.text), " "), kept.soft
+	return kept.whole(l.cols), kept.soft
+}
+
+// whole is the row's text: one that goes on has the blanks at its end, another hasn't.
+func (l *line) whole(cols int) string {
+	if l.soft {
+		return string(l.text) + strings.Repeat(" ", l.lacks(cols))
+	}
+	return strings.TrimRight(string(l.text), " ")
 }

@@ -18,6 +18,9 @@ func TestFilesBeginWithTheScreen(t *testing.T) {
 	var wrote strings.Builder
 	for n := 0; n < 5<<20; {
 		line := fmt.Sprintf("\x1b[%dm%d %s\x1b[%d;%dH", 30+n%8, n, strings.Repeat("漢e\u0301x ", n%60), 1+n%24, 1+n%70)
+		if n%5 == 0 {
+			line += "\x1b[2J" // or all of it would be one line
+		}
 		p.say(line)
 		wrote.WriteString(line)
 		if n += len(line); n%23 == 0 {
