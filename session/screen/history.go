@@ -143,21 +143,17 @@ func (g *grid) load(y int, l *line) {
 	g.lines[y].soft, g.lines[y].gap = l.soft, l.gap
 }
 
-// history is the scrollback: a ring that grows to its bounds. Lines are counted
-// however many rows they take: a narrow screen doesn't have fewer.
+// history is the scrollback: a ring that grows to its bounds.
 type history struct {
 	ring     []line
 	first, n int
-	lines    int // how many of the rows end a line
-	size     int // bytes of all
+	size     int // bytes of all rows
 	total    int // rows ever pushed, less those popped: the absolute number of the screen's first row
 
-	maxLines, maxRows, maxBytes int
+	maxRows, maxBytes int // maxRows is more once lines were wrapped narrower: they need more rows
 }
 
-func newHistory() history {
-	return history{maxLines: historyLines, maxRows: historyRows, maxBytes: historyBytes}
-}
+func newHistory() history { return history{maxRows: historyRows, maxBytes: historyBytes} }
 
 func (h *history) len() int { return h.n }
 
@@ -188,15 +184,12 @@ func (h *history) push(fill func(*line)) {
 	h.n++
 	h.total++
 	h.size += l.bytes()
-	if !l.soft {
-		h.lines++
-	}
 	h.trim()
 }
 
 // trim drops the oldest rows that are too many.
 func (h *history) trim() {
-	for h.lines > h.maxLines || h.n > h.maxRows || h.size > h.maxBytes && h.n > 1 {
+	for h.n > h.maxRows || h.size > h.maxBytes && h.n > 1 {
 		h.drop()
 	}
 }
@@ -211,9 +204,6 @@ func (h *history) drop() {
 func (h *history) uncount(l *line) {
 	h.n--
 	h.size -= l.bytes()
-	if !l.soft {
-		h.lines--
-	}
 	h.forget(l)
 }
 
@@ -238,4 +228,5 @@ func (h *history) clear() {
 	for h.n > 0 {
 		h.drop()
 	}
+	h.maxRows = historyRows
 }

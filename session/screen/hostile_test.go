@@ -157,7 +157,7 @@ func TestScrollbackIsBounded(t *testing.T) {
 	}
 	s = New(40, 5)
 	s.Write([]byte(strings.Repeat("line\r\n", 5000)))
-	if n := s.ScrollbackLen(); n != historyLines {
+	if n := s.ScrollbackLen(); n != historyRows {
 		t.Errorf("%d lines kept", n)
 	}
 }

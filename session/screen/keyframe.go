@@ -120,6 +120,9 @@ func (k *keyframe) write() {
 // history prints the scrollback and scrolls it out.
 func (k *keyframe) history() {
 	h := &k.s.history
+	if h.maxRows != historyRows {
+		fmt.Fprintf(k, "\x1b_%srows=%d\x1b\\", privateState, h.maxRows)
+	}
 	k.csi("?7l")
 	for i := h.len() - k.lines; i < h.len(); i++ {
 		l := h.line(i)

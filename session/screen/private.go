@@ -9,8 +9,9 @@ import (
 
 // privateState begins an APC that carries what no standard sequence says: a
 // pending wrap, where a mark would still join or has joined though there was no
-// room, what REP repeats, which lines were wrapped, how much of a picture came. It is only of use after the rest of a keyframe. A guest that
-// sends it gets nothing it couldn't have by printing.
+// room, what REP repeats, which lines were wrapped, how much of a picture came, and how many
+// rows the scrollback may have. It is only of use within a keyframe. A guest that sends it
+// gets nothing it couldn't have by printing.
 const privateState = "stepbox;"
 
 // private says the rest, see privateState.
@@ -53,6 +54,9 @@ func (s *Screen) restore(state string) {
 		case key == "more":
 			n, _ := strconv.Atoi(value) // not a number: none
 			s.scan.carried = clamp(n, 0, maxPicture)
+		case key == "rows":
+			n, _ := strconv.Atoi(value) // not a number: none more
+			s.history.maxRows = clamp(n, historyRows, mostRows)
 		case key == "join" && s.joint.valid && len(value) <= 2*maxCluster:
 			head := s.page.grid.cell(s.joint.x, s.joint.y)
 			if b, err := hex.DecodeString(value); err == nil && wholeCluster(head.text+string(b)) {

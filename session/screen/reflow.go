@@ -74,7 +74,7 @@ func (s *Screen) reflow(cols, rows int, c *cursor) {
 		all = append(all, l)
 	}
 	f := flow{from: s.cols, to: cols, out: newHistory()}
-	f.out.maxLines, f.out.maxRows, f.out.maxBytes = h.maxLines+maxSize, h.maxRows+maxSize, math.MaxInt // the screen's rows go through it, too
+	f.out.maxRows, f.out.maxBytes = mostRows+maxSize, math.MaxInt // the screen's rows go through it, too
 	pin := max(s.pin, h.total)
 	pinned, cursors := f.follow(h.len()+pin-h.total, 0), []*cursor{c}
 	if s.main.saved != (saved{}) {
@@ -101,7 +101,7 @@ func (s *Screen) reflow(cols, rows int, c *cursor) {
 		c.y = clamp(a.row-first, 0, rows-1)
 		c.rejoin(a.x, cols)
 	}
-	out.maxLines, out.maxRows, out.maxBytes = h.maxLines, h.maxRows, h.maxBytes
+	out.maxRows, out.maxBytes = clamp(out.len(), historyRows, mostRows), h.maxBytes
 	out.total = pin + first - pinned.row
 	s.history = *out
 	s.history.trim()

@@ -110,7 +110,7 @@ func TestReflowIsBounded(t *testing.T) {
 	s.Write([]byte(strings.Repeat("\x1b[3%dm漢x", 1<<19)))
 	for _, cols := range []int{2, maxSize, 1, 80} {
 		s.Resize(cols, 50)
-		if n := s.history.len(); n > historyRows || s.history.size > historyBytes {
+		if n := s.history.len(); n > mostRows || s.history.size > historyBytes {
 			t.Errorf("at %d columns there are %d rows and %d bytes", cols, n, s.history.size)
 		}
 		if err := sound(s); err != nil {
@@ -120,11 +120,11 @@ func TestReflowIsBounded(t *testing.T) {
 }
 
 func BenchmarkResize(b *testing.B) {
-	for _, lines := range []int{historyLines, 10_000} {
+	for _, lines := range []int{historyRows, 10_000} {
 		for _, kind := range []string{"plain", "coloured", "unicode"} {
 			b.Run(fmt.Sprintf("%d lines %s", lines, kind), func(b *testing.B) {
 				s := New(120, 40)
-				s.history.maxLines, s.history.maxRows = lines, 8*lines
+				s.history.maxRows = lines
 				s.Write(output(kind, 2<<20))
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {

@@ -33,9 +33,10 @@ import (
 const (
 	// maxSize bounds columns and rows; what is asked beyond is clamped.
 	maxSize = 1000
-	// The scrollback's bounds: lines, the rows they are wrapped in, and bytes.
-	historyLines = 2000
-	historyRows  = 8 * historyLines
+	// The scrollback's bounds: rows as they are printed, rows that these may take
+	// on a narrower screen, and bytes.
+	historyRows  = 2000
+	mostRows     = 8 * historyRows
 	historyBytes = 8 << 20
 )
 

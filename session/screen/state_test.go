@@ -39,6 +39,7 @@ func state(s *Screen) string {
 		}
 		fmt.Fprintln(&b, cells(row))
 	}
+	fmt.Fprintf(&b, "history of %d rows at most\n", s.history.maxRows)
 	m := s.modes
 	fmt.Fprintf(&b, "cursor %+v margins %+v modes %+v\n", s.cursor, s.margins, m)
 	fmt.Fprintf(&b, "tabs %v charsets %+v colors %v\n", s.tabs, s.charsets, s.colors)
