@@ -210,7 +210,8 @@ func (d *Display) frame() []byte {
 		b.WriteString(ansi.ResetModeTextCursorEnable)
 		had.Cursor = nil
 	}
-	_, _ = d.text.WriteTo(&b) // between buffers
+	b.Write(whole(d.text.Bytes()))
+	d.text.Reset()
 	if f.Cursor != nil {
 		if style := cursorStyle(f.Cursor); style != d.style {
 			d.style = style

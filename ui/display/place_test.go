@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/screen"
@@ -44,6 +45,7 @@ func bytesOf(t *testing.T, cols, rows int, draw func(uv.ScreenBuffer) Frame) str
 		t.Fatal(err)
 	}
 	defer d.Close()
+	d.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 	d.Update(tea.WindowSizeMsg{Width: cols, Height: rows})
 	return string(d.frame())
 }
