@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -190,4 +191,28 @@ func TestAgentFocus(t *testing.T) {
 	d.prints("\x1b[?1004l")
 	d.press(leader, "4")
 	got("\x1b[I\x1b[O\x1b[I\x1b[O\x1b[I")
+}
+
+// A mouse that reports presses alone doesn't leave a button held down, for the agent or here.
+func TestMouseOfPressesAlone(t *testing.T) {
+	t.Parallel()
+	d := joined(t, Options{})
+	d.prints("\x1b[?1000h\x1b[?1006h")
+	top := strings.Split(d.text(), "\n")[1]
+	border := utf8.RuneCountInString(top[:strings.IndexAny(top, "┓")])
+	const x, y = 3, 5 // in the Terminal, whose corner is at 1, 2
+	d.send(click(x, y))
+	d.send(click(x, y))
+	want := "\x1b[<0;3;4M\x1b[<0;3;4m\x1b[<0;3;4M"
+	d.until("the agent got it", func() bool { return len(d.c.LastTerminal().Got()) >= len(want) })
+	if got := d.c.LastTerminal().Got(); got != want {
+		t.Errorf("the agent got %q", got)
+	}
+	before := d.text()
+	d.send(click(border, 5)) // the border between panes, never let go of
+	d.send(click(x, y))
+	d.send(tea.MouseMotionMsg{X: 20, Y: 5, Button: tea.MouseLeft})
+	if d.text() != before {
+		t.Errorf("the panes were moved:\n%s", d.text())
+	}
 }

@@ -21,6 +21,9 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 	if _, click := m.(tea.MouseClickMsg); click && (!s.window || s.cfg.Now().Sub(s.refocus) < clickPause) {
 		return nil
 	}
+	if _, click := m.(tea.MouseClickMsg); click {
+		s.letGo(tea.MouseReleaseMsg(e)) // some terminals tell of presses alone
+	}
 	switch m := m.(type) {
 	case tea.MouseWheelMsg:
 		s.wheel(e, m)
@@ -58,10 +61,7 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 			s.changes.pane.Click(e.X, e.Y)
 		}
 	case tea.MouseReleaseMsg:
-		if s.view.pressed {
-			s.agent.mouse(uv.MouseReleaseEvent(m), e)
-		}
-		s.view.drag, s.view.pressed, s.course.drag = intent.NoBorder, false, false
+		s.letGo(m)
 	case tea.MouseMotionMsg:
 		switch {
 		case s.course.drag:
@@ -73,6 +73,14 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 		}
 	}
 	return s.follow()
+}
+
+// letGo ends what a press began, here and for the agent.
+func (s *Screen) letGo(m tea.MouseReleaseMsg) {
+	if s.view.pressed {
+		s.agent.mouse(uv.MouseReleaseEvent(m), m.Mouse())
+	}
+	s.view.drag, s.view.pressed, s.course.drag = intent.NoBorder, false, false
 }
 
 const wheelRows = 3
