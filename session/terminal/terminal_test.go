@@ -245,7 +245,9 @@ func TestSizeOfThoseWhoAreThere(t *testing.T) {
 	is(80, 24)
 	silent.Close()
 	is(80, 24)
-	large.Resize(110, 30)
+	large.Resize(110, 30) // its panes moved
+	is(80, 24)
+	large.Resize(110, 30) // it says so itself
 	is(110, 30)
 	small.Input([]byte("x"))
 	is(80, 24)
@@ -256,6 +258,8 @@ func TestSizeOfThoseWhoAreThere(t *testing.T) {
 	large.Input([]byte("x")) // small's connection hangs, say
 	is(110, 30)
 	small.Resize(90, 20)
+	is(110, 30)
+	small.Input([]byte("x"))
 	is(90, 20)
 	small.Close()
 	is(110, 30)

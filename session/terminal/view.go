@@ -48,20 +48,33 @@ func (v *View) Input(p []byte) {
 }
 
 // Resize asks for a size of the agent's terminal. The size is that of the viewer who
-// was active last, by typing or by asking, of those who are there: one that is only left
-// open somewhere, or whose connection hangs, holds up nobody.
+// was active last, of those who are there: by typing, by joining, or by asking again for
+// the size that it asked for. One that is only left open somewhere, or whose connection
+// hangs, holds up nobody; what it asks for as its panes move is for later.
 func (v *View) Resize(cols, rows int) {
 	v.t.do(func() {
-		v.forget()
-		v.t.sizes = append(v.t.sizes, asked{v, cols, rows})
+		is := asked{v, cols, rows}
+		switch i := v.asked(); {
+		case i < 0:
+			v.t.sizes = append(v.t.sizes, is)
+		case v.t.sizes[i] == is:
+			v.acts()
+		default:
+			v.t.sizes[i] = is
+		}
 		v.t.fit()
 	})
+}
+
+// asked is where in sizes the viewer's is; -1 when it never asked. In the owner.
+func (v *View) asked() int {
+	return slices.IndexFunc(v.t.sizes, func(a asked) bool { return a.by == v })
 }
 
 // acts notes that the viewer is the active one; in the owner.
 func (v *View) acts() {
 	v.t.active.Store(v)
-	i := slices.IndexFunc(v.t.sizes, func(a asked) bool { return a.by == v })
+	i := v.asked()
 	if i < 0 {
 		return // it types, and sees what there is
 	}

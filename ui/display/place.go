@@ -22,6 +22,10 @@ type placed struct {
 	edge     bool // it may reach the last column, where some terminals would go on below
 }
 
+// mostColumns is what a terminal draws of one character at most: two for each rune, which
+// in 64 bytes are few.
+const mostColumns = 64
+
 // mostPlaced bounds how many are remembered.
 const mostPlaced = 4096
 
@@ -33,7 +37,7 @@ func (d *Display) place(line uv.Line) {
 			continue
 		}
 		p := placed{text: c.Content, x: x, width: c.Width}
-		p.edge = x+max(c.Width, ansi.StringWidthWc(c.Content), 2) >= len(line)
+		p.edge = x+mostColumns >= len(line) && x+max(c.Width, ansi.StringWidthWc(c.Content), 2) >= len(line)
 		known, ok := d.places[p]
 		if !ok {
 			if len(d.places) >= mostPlaced {

@@ -123,7 +123,7 @@ func (l *Link) Type(p []byte) bool { return l.input.put(p) }
 // asked for is what counts, also after joining again.
 func (l *Link) Resize(cols, rows int) { l.input.resize(cols, rows) }
 
-// Claim asks for that size again: who was active last has it.
+// Claim says that the person is there: the size is that of who was active last.
 func (l *Link) Claim() { l.input.claim() }
 
 func (l *Link) send(m tea.Msg) bool {

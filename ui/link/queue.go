@@ -27,6 +27,7 @@ type queue struct {
 	bytes      int      // guarded by mu
 	cols, rows int      // guarded by mu; the size that is wanted
 	sized      bool     // guarded by mu; conn knows it
+	claimed    bool     // guarded by mu; it is to be told once more
 	dropped    bool     // guarded by mu
 }
 
@@ -60,11 +61,11 @@ func (q *queue) resize(cols, rows int) {
 	q.kick()
 }
 
-// claim asks for the wanted size anew.
+// claim asks for the wanted size once more, which says that somebody is there.
 func (q *queue) claim() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.sized = false
+	q.claimed = true
 	q.kick()
 }
 
@@ -113,6 +114,9 @@ func (q *queue) next() (conn Stream, p []byte, cols, rows int) {
 	case q.conn == nil:
 	case !q.sized && q.cols > 0:
 		q.sized = true
+		return q.conn, nil, q.cols, q.rows
+	case q.claimed && q.cols > 0:
+		q.claimed = false
 		return q.conn, nil, q.cols, q.rows
 	case len(q.pieces) > 0:
 		p = q.pieces[0]

@@ -140,8 +140,13 @@ func (s *Screen) Leave() intent.Intent {
 
 // Resize takes the size of the person's terminal.
 func (s *Screen) Resize(cols, rows int) tea.Cmd {
+	again := s.view.cols > 0
 	s.view.cols, s.view.rows = cols, rows
-	return s.follow()
+	cmd := s.follow()
+	if again {
+		s.link.Claim()
+	}
+	return cmd
 }
 
 // Window takes whether the person's terminal window has the focus. What is on
