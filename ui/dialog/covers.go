@@ -139,11 +139,12 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 			glyph, k, word = "✗", themes.Denied, "deny"
 		}
 		words := padCells(dst, word, 6)
-		rows := paint.Script(dst, p.Text, width-10)
+		rows, first := paint.Script(dst, p.Text, width-10), len(out)
 		out = append(out, row{spans: []text{{glyph + " " + words + " ", k}, {rows[0], themes.Surface}}})
 		for _, r := range rows[1:] {
 			out = append(out, row{indent: 9, spans: []text{{r, themes.Surface}}})
 		}
+		onward(out[first:])
 		if p.Rule != "" && (p.Verdict != api.Allow || strings.HasPrefix(p.Rule, "allow ")) { // else no rule is about it
 			out = append(out, row{indent: 9, spans: []text{{paint.Shorten(dst, paint.Reason(dst, p.Rule, width-10), width-10), themes.SurfaceMuted}}})
 		}
@@ -167,7 +168,7 @@ func command(dst uv.Screen, line string, width int) []row {
 		out = append(out, row{inset: true, spans: spans})
 		prompt = "  "
 	}
-	return out
+	return onward(out)
 }
 
 func change(dst uv.Screen, c api.Change, width int) row {

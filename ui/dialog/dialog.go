@@ -12,10 +12,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
+	"stepbox/ui/selection"
 	"stepbox/ui/state"
 )
 
@@ -42,6 +44,8 @@ type Dialog interface {
 	Leave() string
 	// Wheel scrolls by rows.
 	Wheel(by int)
+	// Text is where its text was drawn last.
+	Text() selection.Region
 	// Dock is how many rows it would like to have in the dock, the place beside what it
 	// is about, where that is as wide; 0: it lies over the screen.
 	Dock(dst uv.Screen, cols int) int
@@ -75,7 +79,9 @@ type text struct {
 // row is one row of a dialog's body.
 type row struct {
 	spans  []text
-	inset  bool // it lies deeper, as what is quoted does
+	inset  bool   // it lies deeper, as what is quoted does
+	on     bool   // it goes on the row before: one line, wrapped, and
+	joint  string // this is between them
 	indent int
 }
 
@@ -90,6 +96,8 @@ type sheet struct {
 	width  int  // columns for rows
 	low    bool // it lies at the bottom, so that what is above can be read
 	dock   int  // rows that it would like to have in the dock; 0: it lies over the screen
+	body   uv.Rectangle
+	rows   []row // that were drawn last
 }
 
 // scroll handles the intents that move the view, and says whether i was one.
@@ -135,6 +143,27 @@ const dockRows = 13
 func (s *sheet) Wheel(by int) {
 	s.top += by
 	s.clamp()
+}
+
+// Text is where the rows are.
+func (s *sheet) Text() selection.Region {
+	return selection.Region{Area: s.body, Top: s.top, On: func(n int) (bool, string) {
+		if n < 0 || n >= len(s.rows) {
+			return false, ""
+		}
+		return s.rows[n].on, s.rows[n].joint
+	}}
+}
+
+// onward says that rows are one line, but after a line break of a command.
+func onward(rows []row) []row {
+	for i := 1; i < len(rows); i++ {
+		last := rows[i-1].spans[len(rows[i-1].spans)-1].s
+		if rows[i].on = !strings.HasSuffix(last, api.Break); strings.HasSuffix(last, " ") {
+			rows[i].joint = " "
+		}
+	}
+	return rows
 }
 
 func (s *sheet) clamp() { s.top = max(0, min(s.top, s.total-s.height)) }
@@ -200,6 +229,7 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	paint.Text(dst, n, y, end, " ", border)
 
 	body := uv.Rect(x+3, y+1, min(s.width, frame.Dx()-margin), s.height)
+	s.body, s.rows = body, rows
 	for i, r := range rows[s.top:min(s.top+s.height, len(rows))] {
 		drawRow(dst, body.Min.X, body.Min.Y+i, body.Max.X, r, p)
 	}
@@ -266,7 +296,7 @@ func wrapped(dst uv.Screen, s string, width int, k themes.Token) []row {
 	for _, r := range paint.Wrap(dst, s, width) {
 		out = append(out, row{spans: []text{{r, k}}})
 	}
-	return out
+	return onward(out)
 }
 
 // waiting says that keys don't answer yet, or nothing.
@@ -287,5 +317,5 @@ func pair(dst uv.Screen, name, value string, width int, k themes.Token) []row {
 		}})
 		name = ""
 	}
-	return out
+	return onward(out)
 }

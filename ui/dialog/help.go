@@ -47,12 +47,14 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 				}
 			}
 			label := b.Help().Key
+			first := len(rows)
 			for _, r := range paint.Wrap(dst, words, width-20) {
 				rows = append(rows, row{indent: 2, spans: []text{
 					{padCells(dst, label, 16), key}, {r, k},
 				}})
 				label = ""
 			}
+			onward(rows[first:])
 		}
 		rows = append(rows, row{})
 	}

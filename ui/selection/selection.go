@@ -16,9 +16,11 @@ import (
 // Row is a row of text by columns: a character in the first of its columns, and "" in its
 // others.
 type Row struct {
-	Cells  []string
-	On     bool // it goes on the row before: one line, wrapped
-	Indent int  // columns of a row that goes on which aren't its line's
+	Cells []string
+
+	On     bool   // it goes on the row before: one line, wrapped
+	Joint  string // what is between the two then
+	Indent int    // columns at its beginning then that aren't the line's
 }
 
 // Read is a row of an area as it was drawn.
@@ -39,7 +41,7 @@ func Read(src uv.Screen, area uv.Rectangle, y int) Row {
 
 // blank says whether there is nothing from a column on.
 func (r Row) blank(from int) bool {
-	for _, c := range r.Cells[min(from, len(r.Cells)):] {
+	for _, c := range r.Cells[max(0, min(from, len(r.Cells))):] {
 		if c != " " {
 			return false
 		}
@@ -65,6 +67,32 @@ func (r Row) End() int {
 		}
 	}
 	return 0
+}
+
+// Region is a part of the screen that text was drawn in, and its first row there.
+type Region struct {
+	Area uv.Rectangle
+	Top  int
+	On   func(row int) (on bool, joint string) // whether a row goes on the one before, and what is between them; nil: none does
+}
+
+// Read reads the rows in view into all.
+func (r Region) Read(src uv.Screen, all map[int]Row) {
+	for i := range r.Area.Dy() {
+		row := Read(src, r.Area, r.Area.Min.Y+i)
+		if r.On != nil {
+			if row.On, row.Joint = r.On(r.Top + i); row.On {
+				row.Indent = row.Blanks()
+			}
+		}
+		all[r.Top+i] = row
+	}
+}
+
+// At is the place in the text of a point, which may lie beyond the edges: the nearest.
+func (r Region) At(x, y int) uv.Position {
+	x = max(0, min(x-r.Area.Min.X, r.Area.Dx()-1))
+	return uv.Pos(x, max(0, r.Top+max(0, min(y-r.Area.Min.Y, r.Area.Dy()-1))))
 }
 
 // Mode is how a selection goes from one of its ends to the other.
@@ -145,17 +173,27 @@ func (r Range) Text(row func(y int) Row) string {
 		switch {
 		case !next.On || r.Mode == Block:
 			b.WriteByte('\n')
-		case !this.blank(to - 1), this.blank(to-1) && !this.blank(to-2) && next.wide(): // it is full
 		case text != "":
-			b.WriteByte(' ')
+			b.WriteString(next.Joint)
 		}
 	}
 	return b.String()
 }
 
+// Wrapped makes of a row one that goes on another, as terminals wrap: where that isn't full,
+// a blank is between them.
+func (r Row) Wrapped(before Row) Row {
+	last := len(before.Cells) - 1
+	r.On, r.Joint = true, " "
+	if !before.blank(last) || r.wide() && last > 0 && before.Cells[last-1] != " " { // a wide one has no room in the last column
+		r.Joint = ""
+	}
+	return r
+}
+
 // wide says whether it begins with a character that has two columns.
 func (r Row) wide() bool {
-	return len(r.Cells) > r.Indent+1 && r.Cells[r.Indent+1] == ""
+	return len(r.Cells) > 1 && r.Cells[1] == ""
 }
 
 // Word is the word at a column, up to but not including to: a path or an address is one.

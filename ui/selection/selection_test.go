@@ -13,19 +13,23 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rows are rows of so many columns; one that begins with ↳ goes on the one before.
 func rows(width int, all ...string) func(int) Row {
-	return func(y int) Row {
+	var row func(y int) Row
+	row = func(y int) Row {
 		text, on := strings.CutPrefix(all[y], "↳")
 		s := uv.NewScreenBuffer(width, 1)
 		s.Method = ansi.GraphemeWidth
 		uv.NewStyledString(text).Draw(s, s.Bounds())
 		r := Read(s, s.Bounds(), 0)
-		r.On = on
+		if on {
+			r = r.Wrapped(row(y - 1))
+		}
 		return r
 	}
+	return row
 }
 
 func TestText(t *testing.T) {
-	text := rows(8, "one two", "three", "12345678", "↳9 end", "漢字ab", "ab cdef", "↳漢字", "in words", "↳  that")
+	text := rows(8, "one two", "three", "12345678", "↳9 end", "漢字ab", "ab cdef", "↳漢字", "in words", "↳  that", "abc", "↳def")
 	for _, tt := range []struct {
 		name   string
 		mode   Mode
@@ -49,6 +53,7 @@ func TestText(t *testing.T) {
 		{"block through wide ones", Block, 1, 4, 2, 5, "漢字\nb"},
 		{"a wide one that had no room", Chars, 0, 5, 3, 6, "ab cdef漢字"},
 		{"words that were wrapped", Chars, 0, 7, 7, 8, "in words  that"},
+		{"a row that isn't full", Chars, 0, 9, 7, 10, "abc def"},
 		{"nothing", Chars, 7, 1, 7, 1, ""},
 		{"beyond the edge", Chars, -3, 0, 99, 1, "one two\nthree"},
 	} {

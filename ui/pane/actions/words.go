@@ -10,6 +10,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
+	"stepbox/ui/selection"
 )
 
 // fitting is Status, or the part of it that says most in so many columns.
@@ -112,4 +113,9 @@ func took(a api.Action, now time.Time) string {
 		return ""
 	}
 	return paint.Took(a.EndedAt.Sub(start))
+}
+
+// Text is where the rows were drawn last.
+func (p *Pane) Text() selection.Region {
+	return selection.Region{Area: p.area, Top: p.List.Top()}
 }

@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	uv "github.com/charmbracelet/ultraviolet"
+
 	"stepbox/session/api"
+	"stepbox/ui/selection"
 )
 
 // Path is the path of the file that the cursor is on, or "".
@@ -36,3 +39,38 @@ func (p *Pane) Patch() (api.PatchRequest, bool) {
 
 // literal makes a pattern of a path that matches it alone.
 var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`)
+
+// Text is where the text around a point was drawn last: the list, or the diff, and of that
+// one side where both are shown. From the text of a line on it is that without numbers.
+func (p *Pane) Text(x, y int) selection.Region {
+	if uv.Pos(x, y).In(p.files) {
+		return selection.Region{Area: p.files, Top: p.list.Top()}
+	}
+	v := &p.view
+	r, s := v.area, unified
+	if v.diff == nil || r.Empty() {
+		return selection.Region{Area: r}
+	}
+	if v.beside {
+		half := (r.Dx() - 1) / 2
+		if s = oldText; x > r.Min.X+half {
+			s = newText
+			r.Min.X += half + 1
+		} else {
+			r.Max.X = r.Min.X + half
+		}
+	}
+	numbers := 2
+	if s != unified {
+		numbers = 1
+	}
+	if wide := p.numberCols(r.Dx(), s); wide > 0 {
+		numbers *= wide + 1
+	} else {
+		numbers = 0
+	}
+	if text := r.Min.X + numbers + 3; x >= text {
+		r.Min.X = min(text, r.Max.X)
+	}
+	return selection.Region{Area: r, Top: v.top}
+}

@@ -9,6 +9,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
+	"stepbox/ui/selection"
 )
 
 // id names a row as long as it is listed.
@@ -105,4 +106,9 @@ func heldRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, q *api.Question) {
 		paint.Text(dst, end-w, y, end, state, f.P.S(themes.Held))
 	}
 	paint.Clip(dst, x, y, stop, paint.WhoTo(q.Connection), f.P.S(themes.Strong))
+}
+
+// Text is where the rows were drawn last.
+func (p *Pane) Text() selection.Region {
+	return selection.Region{Area: p.area, Top: p.List.Top()}
 }

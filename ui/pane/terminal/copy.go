@@ -38,16 +38,16 @@ type Copy struct {
 // Mark is a row at which an action began.
 type Mark struct{ Action, Row int }
 
-// NewCopy reads a terminal that nobody else has, in so many rows.
-func NewCopy(still link.Emulator, height int) *Copy {
+// NewCopy reads a terminal that nobody else has, in so many rows, of which the first is one
+// of its screen's.
+func NewCopy(still link.Emulator, height, first int) *Copy {
 	cols, rows := still.Size()
 	back := scrollback(still)
 	c := &Copy{emu: still, cols: cols, n: back + rows, back: back, rows: map[int]selection.Row{}, height: max(1, height)}
 	at := still.Cursor()
 	c.cur = uv.Pos(max(0, min(at.X, cols-1)), max(0, min(back+at.Y, c.n-1)))
 	c.want = c.cur.X
-	c.top = max(0, c.n-c.height)
-	c.show()
+	c.top = max(0, back+first)
 	return c
 }
 
@@ -61,7 +61,9 @@ func (c *Copy) row(n int) selection.Row {
 		line := uv.NewScreenBuffer(c.cols, 1)
 		c.draw(&sieve{Screen: line, area: line.Bounds()}, line.Bounds(), n)
 		r = selection.Read(line, line.Bounds(), 0)
-		r.On = n > 0 && c.emu.Wrapped(n-1)
+		if n > 0 && c.emu.Wrapped(n-1) {
+			r = r.Wrapped(c.row(n - 1))
+		}
 	}
 	c.rows[n] = r
 	return r
@@ -277,6 +279,13 @@ func (c *Copy) At(x, y int) uv.Position {
 func (c *Copy) Select(m selection.Mode, from, to uv.Position) {
 	c.on, c.is, c.cur, c.want = true, selection.Range{Mode: m, Anchor: from, Head: to}, to, to.X
 }
+
+// Point puts the cursor at a place.
+func (c *Copy) Point(at uv.Position) { c.on, c.cur, c.want = false, at, at.X }
+
+// Deselect selects nothing, and Range is what is selected.
+func (c *Copy) Deselect()              { c.on = false }
+func (c *Copy) Range() selection.Range { return c.is }
 
 // SelectAt selects the word at a place, or with line the whole line.
 func (c *Copy) SelectAt(at uv.Position, line bool) {

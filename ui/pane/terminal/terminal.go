@@ -28,6 +28,7 @@ type Pane struct {
 	Copy *Copy // what is read instead of what goes on; nil: nothing
 
 	inner uv.Rectangle
+	first int // row of the agent's screen that was the first in view
 	title string
 }
 
@@ -41,6 +42,9 @@ func scrollback(e link.Emulator) int {
 	}
 	return e.ScrollbackLen()
 }
+
+// Read begins to read an emulator that nobody else has, where the pane is.
+func (p *Pane) Read(still link.Emulator) { p.Copy = NewCopy(still, p.inner.Dy(), p.first) }
 
 // Draw draws the border and the screen in it, and returns the agent's cursor
 // when the pane has the focus.
@@ -63,6 +67,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		p.title = strings.TrimSpace(paint.Clean(e.Title()))
 		cols, rows = e.Size()
 		origin := p.blit(dst, e, cols, rows)
+		p.first = origin.Y
 		if f.Focused && !p.ReadOnly {
 			cursor = place(e.Cursor(), p.inner, origin)
 		}

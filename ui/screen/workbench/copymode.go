@@ -25,7 +25,7 @@ func (s *Screen) reading() bool { return s.view.focus == intent.Terminal && s.ag
 func (a *agent) still() *terminal.Copy {
 	if p := &a.pane; p.Copy == nil {
 		if emu := a.link.Still(p.Screen); emu != nil {
-			p.Copy = terminal.NewCopy(emu, p.Inner().Dy())
+			p.Read(emu)
 		}
 	}
 	return a.pane.Copy

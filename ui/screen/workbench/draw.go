@@ -16,6 +16,12 @@ import (
 
 // Draw draws the screen and returns the cursor.
 func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.Cursor {
+	cursor := s.draw(dst, area, p)
+	s.drag.draw(dst, p)
+	return cursor
+}
+
+func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.Cursor {
 	if s.view.panes.Kind == layout.TooSmall {
 		s.tooSmall(dst, area, p)
 		return nil

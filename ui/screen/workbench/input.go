@@ -37,6 +37,9 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
+	if s.drag.held && s.drag.live {
+		return s.selectKey(k)
+	}
 	if keys.IsLeader(k) {
 		s.leader = true
 		return nil

@@ -14,8 +14,8 @@ import (
 const clickPause = 400 * time.Millisecond
 
 // Mouse takes a mouse event. A click focuses a pane and does nothing else; one
-// that brought the window to the front doesn't even do that. Inside the focused
-// Terminal the mouse is the agent's, if it listens.
+// that brought the window to the front doesn't even do that. Dragged over text the mouse
+// selects it. Inside the focused Terminal the mouse is the agent's, if it listens.
 func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 	e := m.Mouse()
 	if _, click := m.(tea.MouseClickMsg); click && (!s.window || s.cfg.Now().Sub(s.refocus) < clickPause) {
@@ -29,6 +29,7 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 		s.wheel(e, m)
 	case tea.MouseClickMsg:
 		if s.asking.dialogs.top() != nil {
+			s.pressed(e)
 			break
 		}
 		if s.course.press(e) {
@@ -53,15 +54,18 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 			break
 		}
 		if p == intent.Terminal && s.view.focus == intent.Terminal {
-			s.view.pressed = !s.asking.justDecided() && s.agent.mouse(uv.MouseClickEvent(m), e)
-			break
+			if s.view.pressed = !s.asking.justDecided() && s.agent.mouse(uv.MouseClickEvent(m), e); s.view.pressed {
+				break
+			}
 		}
 		s.view.setFocus(p)
+		s.pressed(e)
 		if p == intent.Changes {
 			s.changes.pane.Click(e.X, e.Y)
 		}
 	case tea.MouseReleaseMsg:
 		s.letGo(m)
+		return tea.Batch(s.released(), s.follow())
 	case tea.MouseMotionMsg:
 		switch {
 		case s.course.drag:
@@ -70,6 +74,9 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 			s.view.divide(s.view.drag, s.view.panes.Share(s.view.drag, e.X, e.Y))
 		case s.view.pressed:
 			s.agent.mouse(uv.MouseMotionEvent(m), e)
+			s.tellMouse()
+		case s.drag.held:
+			return tea.Batch(s.pulled(e), s.follow())
 		}
 	}
 	return s.follow()

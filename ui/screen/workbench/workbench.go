@@ -71,6 +71,7 @@ type Screen struct {
 	ops     operations
 	signals signalling
 	course  transport
+	drag    dragging
 
 	leader     bool          // the leader key was pressed
 	left       string        // the key that left copy mode, and
