@@ -31,6 +31,7 @@ type fakeClient struct {
 	patch     string                                     // what patches have besides; set before it is used
 	diffIn    []api.Scope                                // guarded by mu; of which scopes differences were asked for
 	diffs     map[string]api.FileDiff                    // guarded by mu
+	all       []api.Action                               // guarded by mu; also those that no event told of
 	execs     map[int][]api.Exec                         // guarded by mu
 	plans     map[int]api.RollbackPlan                   // guarded by mu
 	back      func(api.RollbackRequest) api.RollbackPlan // guarded by mu; of selections
@@ -215,6 +216,12 @@ func (c *fakeClient) Sessions(context.Context) ([]api.Session, error) {
 }
 
 func (c *fakeClient) Session(_ context.Context, id string) (api.Session, error) { return c.find(id) }
+
+func (c *fakeClient) Actions(context.Context, string) ([]api.Action, error) {
+	defer c.lock()()
+	c.calls = append(c.calls, "actions")
+	return c.all, nil
+}
 
 func (c *fakeClient) Execs(_ context.Context, _ string, n int) ([]api.Exec, error) {
 	defer c.lock()()

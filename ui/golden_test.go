@@ -73,6 +73,10 @@ func TestGolden(t *testing.T) {
 			return d
 		}, "processor"},
 		{"palette", keysOn(nil, leader, ":", "k"), "Commands"},
+		{"filter-typed", keysOn([]api.Question{sceneQuestion()}, leader, "4", "/", "key g", "key o", "w"), "enter keep it"},
+		{"filter-kept", keysOn([]api.Question{sceneQuestion()}, leader, "4", "/", "key g", "key o", "enter", "w"), "/ go"},
+		{"filter-changes", keysOn(nil, leader, "2", "/", "key M", "enter"), "/ M"},
+		{"filter-network", keysOn(nil, leader, "3", "/", "key #", "key 1", "enter"), "/ #1"},
 		{"changes", keysOn(nil, leader, "2", "enter"), "1/5"},
 		{"network", keysOn(nil, leader, "3"), "Network"},
 		{"edit-opened", keysOn([]api.Question{sceneEdit()}, leader, "a", "w"), "edit held"},

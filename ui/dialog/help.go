@@ -3,6 +3,7 @@ package dialog
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -142,9 +143,12 @@ func (p *Palette) found() []keys.Binding {
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.score - b.score })
-	out := make([]keys.Binding, len(hits))
-	for i, h := range hits {
-		out[i] = h.b
+	var out []keys.Binding
+	if n, err := strconv.Atoi(strings.TrimLeft(want, "#:")); err == nil {
+		out = append(out, keys.Command(fmt.Sprintf("go to #%d", n), "select this action in Actions", intent.GoTo{Action: n}))
+	}
+	for _, h := range hits {
+		out = append(out, h.b)
 	}
 	return out
 }

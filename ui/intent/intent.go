@@ -105,6 +105,10 @@ type (
 	Fold      struct{ sealed }        // actions: show or hide housekeeping
 	Raw       struct{ sealed }        // decision: the arguments as they are
 	HeldStep  struct{ By int }        // the next or previous held thing
+	Filter    struct{ sealed }        // ask which rows of the list are shown
+	Match     struct{ By int }        // the next or previous row that the filter has
+	Related   struct{ To Pane }       // what belongs to what is selected, in another pane
+	Return    struct{ sealed }        // to where one was before that
 	FirstHeld struct{ sealed }        // open the first question, without answering it
 )
 
@@ -353,6 +357,8 @@ func (Page) intent()        {}
 func (Slide) intent()       {}
 func (Scroll) intent()      {}
 func (HeldStep) intent()    {}
+func (Match) intent()       {}
+func (Related) intent()     {}
 func (Hunk) intent()        {}
 func (Beside) intent()      {}
 func (Approve) intent()     {}

@@ -34,6 +34,9 @@ const (
 	Searching Scope = "The search for sessions"
 	Leader    Scope = "After the leader key" // from anywhere in a session
 	Panes     Scope = "Every pane but the Terminal"
+	Lists     Scope = "Actions, Changes and Network"
+	Filtered  Scope = "Actions, Changes and Network, while filtered"
+	Filtering Scope = "A filter as it is typed"
 	Actions   Scope = "Actions"
 	Changes   Scope = "Changes"
 	Network   Scope = "Network"
@@ -57,10 +60,10 @@ const (
 )
 
 // Scopes lists the places, in the order of the reference.
-var Scopes = []Scope{Home, Inbox, Searching, Leader, Panes, Actions, Changes, Network, CopyMode, Replay, Decision, Between, Rule, Rules, Denial, Form, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
+var Scopes = []Scope{Home, Inbox, Searching, Leader, Panes, Lists, Filtered, Filtering, Actions, Changes, Network, CopyMode, Replay, Decision, Between, Rule, Rules, Denial, Form, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
 
 // shorts are the places by one word each.
-var shorts = strings.Fields("home inbox searching leader panes actions changes network copy replay question between rule rules denial new-session confirm plan ended applies file reading input found palette")
+var shorts = strings.Fields("home inbox searching leader panes lists filtered filtering actions changes network copy replay question between rule rules denial new-session confirm plan ended applies file reading input found palette")
 
 // Short is the place in one word, by which a configuration names it.
 func (s Scope) Short() string { return shorts[slices.Index(Scopes, s)] }

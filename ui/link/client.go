@@ -32,6 +32,7 @@ import (
 type Client interface {
 	Sessions(ctx context.Context) ([]api.Session, error)
 	Session(ctx context.Context, id string) (api.Session, error)
+	Actions(ctx context.Context, id string) ([]api.Action, error)
 	Execs(ctx context.Context, id string, n int) ([]api.Exec, error)
 	Changes(ctx context.Context, id string, in api.Scope, most int) (api.Changes, error)
 	Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error)

@@ -82,6 +82,17 @@ func (s *State) Apply(e api.Event) {
 	}
 }
 
+// Earlier puts actions before those that it has.
+func (s *State) Earlier(all []api.Action) {
+	if len(s.Actions) > 0 {
+		end, _ := slices.BinarySearchFunc(all, s.Actions[0].N, func(x api.Action, n int) int { return cmp.Compare(x.N, n) })
+		all = all[:end]
+	}
+	all = all[max(0, len(all)+len(s.Actions)-maxActions):]
+	s.Actions = append(slices.Clone(all), s.Actions...)
+	s.Version++
+}
+
 // Become makes it what another State is: the same session at another moment.
 // The versions go on growing.
 func (s *State) Become(o State) {

@@ -14,6 +14,9 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/find"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/rows"
 	"stepbox/ui/state"
@@ -26,6 +29,11 @@ type Pane struct {
 	Notice  paint.Line // shown in the lower edge
 	Loading bool
 	Auto    bool // the selection was led to what is held, so the list still follows
+
+	filter find.Filter
+	wrote  func(n int, path string) bool // whether an action wrote files with that in their paths
+	found  int                           // actions that the filter has
+	sifted bool                          // the rows are those of the filter
 
 	unfolded bool
 	marked   map[int]bool // actions that were selected, for what can be done with several
@@ -43,6 +51,7 @@ type item struct {
 	folded   int // how many are folded here; 0 for an action
 	earlier  bool
 	question int64 // 0: it isn't one
+	kept     bool  // the filter hasn't it; it is held, though
 }
 
 // Fold shows or folds housekeeping.
@@ -89,6 +98,24 @@ func (p *Pane) NextOpen() {
 			return
 		}
 	}
+}
+
+// Filter lists only what a filter has, and what is held; wrote says whether an action
+// wrote files with a text in their paths. What is selected stays so where it can.
+func (p *Pane) Filter(f find.Filter, wrote func(n int, path string) bool) {
+	if n := p.Total(); !f.Narrows() && n > 0 {
+		p.List.Select(p.List.In(n))
+	}
+	p.filter, p.wrote, p.sifted = f, wrote, false
+	if n := p.Total(); p.List.At() == n-1 {
+		p.List.Follow()
+	}
+}
+
+// Match goes to the next or previous row that the filter has.
+func (p *Pane) Match(by int) {
+	items := p.rows()
+	p.List.Step(by, len(items), func(n int) bool { return !items[n].kept && !items[n].earlier })
 }
 
 // Total is how many rows there are.
@@ -140,21 +167,28 @@ func (p *Pane) Select(n int) bool {
 }
 
 func (p *Pane) rows() []item {
-	if p.built && p.version == p.State.Version {
+	if p.built && p.sifted && p.version == p.State.Version {
 		return p.items
 	}
 	keep := item{n: -1} // what the selection stays on while rows come and go
 	if p.built && !p.List.Follows() && p.List.At() < len(p.items) {
 		keep = p.items[p.List.At()]
 	}
-	p.items, p.version, p.built = p.items[:0], p.State.Version, true
+	p.items, p.version, p.built, p.sifted, p.found = p.items[:0], p.State.Version, true, true, 0
+	has := p.sift()
 	for i := range p.State.Actions {
 		a := &p.State.Actions[i]
 		if i == 0 && a.N > 1 {
 			p.items = append(p.items, item{folded: a.N - 1, earlier: true})
 		}
+		found, held := has(a)
+		if found {
+			p.found++
+		} else if !held {
+			continue
+		}
 		if !a.Housekeeping || p.unfolded || a.State == api.ActionHeld {
-			p.items = append(p.items, item{index: i, n: a.N})
+			p.items = append(p.items, item{index: i, n: a.N, kept: !found})
 			continue
 		}
 		if n := len(p.items); n > 0 && p.items[n-1].folded > 0 && !p.items[n-1].earlier {
@@ -165,15 +199,44 @@ func (p *Pane) rows() []item {
 	}
 	for _, q := range p.State.Questions {
 		if q.Apart() {
-			p.items = append(p.items, item{n: q.Action, question: q.ID})
+			p.items = append(p.items, item{n: q.Action, question: q.ID, kept: p.filter.Narrows()})
 		}
 	}
-	for i, it := range p.items {
-		if it.n == keep.n && it.question == keep.question {
-			p.List.Select(i)
-		}
+	if keep.n < 0 {
+		return p.items
+	}
+	at := slices.IndexFunc(p.items, func(it item) bool { return it.n == keep.n && it.question == keep.question })
+	if at < 0 && p.filter.Narrows() { // the next that is listed
+		at = slices.IndexFunc(p.items, func(it item) bool { return it.n >= keep.n })
+	}
+	if at >= 0 {
+		p.List.Select(at)
 	}
 	return p.items
+}
+
+// sift says of actions whether the filter has them, and whether they are held.
+func (p *Pane) sift() func(a *api.Action) (found, held bool) {
+	if !p.filter.Narrows() {
+		return func(*api.Action) (bool, bool) { return true, false }
+	}
+	hosts := map[int][]string{}
+	for i := range p.State.Attempts {
+		if t := &p.State.Attempts[i]; t.Action != 0 && !slices.Contains(hosts[t.Action], t.Host()) {
+			hosts[t.Action] = append(hosts[t.Action], t.Host())
+		}
+	}
+	asked := map[int]bool{}
+	for i := range p.State.Questions {
+		if q := &p.State.Questions[i]; !q.Apart() {
+			asked[q.Action] = true
+		}
+	}
+	return func(a *api.Action) (found, held bool) {
+		held = a.State == api.ActionHeld || asked[a.N]
+		r := find.OfAction(a, held, hosts[a.N], func(path string) bool { return p.wrote != nil && p.wrote(a.N, path) })
+		return p.filter.Has(&r), held
+	}
 }
 
 // WholeQuestion says whether a row of its own shows all that a decision on what is to
@@ -211,7 +274,7 @@ func (p *Pane) digits() int {
 // Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	items := p.rows()
-	box := paint.Box{Number: f.Number, Title: "Actions", Focused: f.Focused, Zoomed: f.Zoomed, Foot: p.Notice, Facts: p.facts(f)}
+	box := paint.Box{Number: f.Number, Title: rows.Title("Actions", p.filter, p.found, len(p.State.Actions)), Focused: f.Focused, Zoomed: f.Zoomed, Foot: p.Notice, Facts: p.facts(f)}
 	box.Right = p.List.State(len(items), p.List.Follows() || p.Auto, area.Dx(), f)
 	inner := box.Draw(dst, area, f.P)
 	p.area = inner
@@ -223,6 +286,8 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		switch {
 		case p.State.Session.Imported():
 			words = "none: what was imported is what a terminal showed, and nothing else"
+		case p.filter.Narrows():
+			words = "nothing here has that: " + paint.Clean(p.filter.String())
 		case p.State.Session.State != "" && !p.State.Session.Live():
 			words = "none: the agent started no command"
 		}
@@ -261,7 +326,7 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		paint.Clip(dst, x, y, end, "⋯", f.P.S(themes.Faint))
 		words := paint.Count(it.folded, "housekeeping step", "housekeeping steps") + " folded"
 		if it.earlier {
-			words = paint.Count(it.folded, "earlier action isn't", "earlier actions aren't") + " on this screen; stepbox show lists all"
+			words = paint.Count(it.folded, "earlier action isn't", "earlier actions aren't") + " on this screen: " + keys.First(intent.Related{To: intent.Actions}, keys.Lists) + " goes to one by its number"
 		}
 		paint.Clip(dst, x+3+c.digits, y, end, words, f.P.S(themes.Faint))
 		return

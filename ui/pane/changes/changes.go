@@ -13,6 +13,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/find"
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/rows"
 )
@@ -53,6 +54,9 @@ type Pane struct {
 	some  []int32         // how many of the files before each are selected, also in part
 	whole []int32         // and how many as a whole
 
+	filter find.Filter
+	found  []int32 // how many of the files before each the filter has; nil: all
+
 	view view
 }
 
@@ -90,7 +94,7 @@ func (p *Pane) shown() *Tree { return cmp.Or(p.tree, &nothing) }
 // needs is how many files must be there for what is in view, and some beyond.
 func (p *Pane) needs() int {
 	t := p.shown()
-	if p.end || p.later != nil {
+	if p.end || p.later != nil || p.filter.Narrows() {
 		return max(t.Total, pageRows)
 	}
 	i := min(max(p.list.Top()+p.files.Dy(), p.list.At()+1), len(p.rows)) - 1
@@ -162,7 +166,8 @@ func (p *Pane) SetChanges(of api.Scope, t *Tree) {
 // arrange lists the rows anew and keeps the cursor on what it was on.
 func (p *Pane) arrange() {
 	t := p.shown()
-	p.rows = t.rows(p.Flat, p.folded)
+	p.sift()
+	p.rows = t.rows(p.Flat, p.folded, p.without)
 	at := -1
 	switch {
 	case len(p.rows) == 0:
@@ -172,7 +177,9 @@ func (p *Pane) arrange() {
 	case !p.touched:
 		at = p.first()
 	case p.selected != "":
-		at = t.find(p.selected)
+		if at = t.find(p.selected); at >= 0 && p.without(&t.nodes[at]) {
+			at = p.near(at)
+		}
 	default:
 		at = t.folderAt(p.folder)
 		for p.Flat && at >= 0 && t.nodes[at].file < 0 && !t.nodes[at].head() {
@@ -210,7 +217,7 @@ func (p *Pane) SetScope(s api.Scope) {
 	if s.Action == p.Action && s.Since == p.Since {
 		return
 	}
-	*p = Pane{Action: s.Action, Since: s.Since, To: p.To, Loading: true, Reading: p.Reading, Flat: p.Flat, turned: p.turned, view: view{split: p.view.split, height: p.view.height}}
+	*p = Pane{Action: s.Action, Since: s.Since, To: p.To, Loading: true, Reading: p.Reading, Flat: p.Flat, turned: p.turned, filter: p.filter, view: view{split: p.view.split, height: p.view.height}}
 }
 
 // SetDiff takes a prepared diff, or the words for why there is none.
@@ -232,6 +239,17 @@ func (p *Pane) Wanted() (Want, bool) {
 	return w, w.Key != "" && w != p.view.of
 }
 
+// Select puts the cursor on the file of a key, once it is there.
+func (p *Pane) Select(key string) {
+	if key != "" && key != p.selected {
+		p.selected, p.folder, p.touched = key, place{}, true
+		p.view.drop()
+		if p.tree != nil {
+			p.arrange()
+		}
+	}
+}
+
 // File is the key of the file that the cursor is on, or "".
 func (p *Pane) File() string { return p.selected }
 
@@ -246,7 +264,7 @@ func (p *Pane) Looked() int64 {
 
 // Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	box := paint.Box{Number: f.Number, Title: "Changes", Focused: f.Focused, Zoomed: f.Zoomed}
+	box := paint.Box{Number: f.Number, Title: rows.Title("Changes", p.filter, p.has(0, len(p.shown().Files)), max(p.shown().Total, len(p.shown().Files))), Focused: f.Focused, Zoomed: f.Zoomed}
 	switch {
 	case p.Action != 0:
 		box.Right = paint.Line{{Text: "of #" + strconv.Itoa(p.Action), Style: f.P.S(themes.Info)}}
@@ -304,6 +322,13 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 	n := max(t.Total, len(t.Files)+t.More)
 	if n == 0 {
 		return nil
+	}
+	if p.filter.Narrows() {
+		var out paint.Line
+		if chosen := p.chosen(); chosen != "" {
+			out = paint.Line{{Text: chosen, Style: f.P.S(themes.Info)}}
+		}
+		return out
 	}
 	apart, added, removed := 0, t.Added, t.Removed
 	for i := range t.nodes {

@@ -17,6 +17,8 @@ func (p *Pane) empty(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	switch {
 	case p.Problem != "":
 		words = p.Problem
+	case p.filter.Narrows() && p.shown().Next == "" && len(p.shown().Files) > 0:
+		words = "no changed file has that: " + paint.Clean(p.filter.String())
 	case p.Loading:
 		words = "reading changes…"
 	case p.Action != 0:
@@ -78,14 +80,17 @@ func (p *Pane) node(dst uv.Screen, r uv.Rectangle, f paint.Frame, n *node) {
 	if n.head() {
 		style = themes.Muted
 	}
-	right := lineCounts(n.added, n.removed, f.P)
-	files := strconv.Itoa(int(n.files))
+	right, count := lineCounts(n.added, n.removed, f.P), int(n.files)
+	if p.found != nil { // lines are known of all of it only
+		right, count = nil, p.has(int(n.from), int(n.to))
+	}
+	files := strconv.Itoa(count)
 	if n.open && !n.head() {
 		files += "+"
 	}
 	if r.Dx() >= 50 {
 		files = strings.TrimSuffix(files+" files", "s")
-		if n.files != 1 || n.open {
+		if count != 1 || n.open {
 			files += "s"
 		}
 	}

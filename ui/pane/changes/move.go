@@ -9,8 +9,8 @@ import (
 )
 
 // folded says whether what is below a folder is folded away: a group is, until
-// it is unfolded, and any other folder isn't.
-func (p *Pane) folded(n *node) bool { return n.head() != p.turned[n.place] }
+// it is unfolded, and any other folder isn't. Of what a filter has nothing is.
+func (p *Pane) folded(n *node) bool { return p.found == nil && n.head() != p.turned[n.place] }
 
 // at is what the cursor is on.
 func (p *Pane) at() (*node, bool) {
@@ -135,7 +135,7 @@ func (p *Pane) fold(away bool) {
 		return
 	}
 	p.touched = true
-	if n.file < 0 && p.folded(n) != away {
+	if n.file < 0 && p.folded(n) != away && p.found == nil {
 		if p.turned == nil {
 			p.turned = make(map[place]bool)
 		}

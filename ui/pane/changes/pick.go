@@ -54,6 +54,9 @@ func (p *Pane) Under() (api.Selection, bool) {
 		return s, false
 	}
 	for i := n.from; i < n.to; i++ {
+		if p.has(int(i), int(i)+1) == 0 {
+			continue
+		}
 		k := pick{}
 		if h, d := p.hunk(), p.view.diff; p.Reading && h >= 0 && d.Hash != "" && p.Since == 0 {
 			k = pick{of: d.Hash, hunks: make([]bool, d.Hunks)}
@@ -109,11 +112,22 @@ func (p *Pane) toggle() string {
 	return ""
 }
 
-// toggleAll selects all files below a node, or if they are, none of them.
+// toggleAll selects all files below a node that are listed, or if they are, none of them.
 func (p *Pane) toggleAll(n *node) {
 	p.spread()
-	on := int(p.count(p.whole, n)) < int(n.to-n.from)
-	for i := n.from; i < n.to; i++ {
+	p.toggleListed(n.from, n.to)
+}
+
+func (p *Pane) toggleListed(from, to int32) {
+	on := false
+	for i := from; i < to; i++ {
+		k, ok := p.picks[p.tree.Files[i].Key]
+		on = on || p.has(int(i), int(i)+1) > 0 && (!ok || k.hunks != nil)
+	}
+	for i := from; i < to; i++ {
+		if p.has(int(i), int(i)+1) == 0 {
+			continue
+		}
 		if key := p.tree.Files[i].Key; on {
 			p.picks[key] = pick{}
 		} else {
@@ -176,8 +190,21 @@ func (p *Pane) toggleHunk() string {
 	return ""
 }
 
-// selectAll selects all that is in scope, or if it is, nothing.
+// selectAll selects all that is in scope, or if it is, nothing; of what a filter has,
+// only that.
 func (p *Pane) selectAll() {
+	if p.filter.Narrows() {
+		all := func() {
+			p.spread()
+			p.toggleListed(0, int32(len(p.shown().Files)))
+		}
+		if p.shown().Next != "" {
+			p.later = all
+			return
+		}
+		all()
+		return
+	}
 	all := p.all || len(p.picks) > 0 && len(p.picks) == p.shown().Total && p.shown().Next == ""
 	p.Clear()
 	switch {

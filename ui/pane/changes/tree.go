@@ -165,11 +165,16 @@ func (b *builder) alike(from, to, end int) int {
 	return from
 }
 
-// rows lists the nodes that are shown when some are folded; flat, folders aren't.
-func (t *Tree) rows(flat bool, folded func(*node) bool) []int32 {
+// rows lists the nodes that are shown when some are folded, and there is something in them;
+// flat, folders aren't.
+func (t *Tree) rows(flat bool, folded, empty func(*node) bool) []int32 {
 	out := make([]int32, 0, len(t.nodes))
 	for i := 0; i < len(t.nodes); {
 		n := &t.nodes[i]
+		if empty(n) {
+			i = int(n.end)
+			continue
+		}
 		if i++; flat && n.file < 0 && !n.head() {
 			continue
 		}

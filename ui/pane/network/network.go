@@ -6,6 +6,7 @@ package network
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/find"
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/rows"
 	"stepbox/ui/state"
@@ -24,6 +26,10 @@ import (
 type Pane struct {
 	State *state.State
 	List  rows.List
+
+	filter find.Filter
+	found  int  // attempts that it has
+	sifted bool // the rows are those of it
 
 	list    []Fold // the rows: folded attempts, then what is asked about
 	folds   []Fold // the former
@@ -56,29 +62,68 @@ type destination struct {
 }
 
 func (p *Pane) rows() []Fold {
-	if p.built && p.version == p.State.Version && p.tried == p.State.Tried {
+	if p.built && p.sifted && p.version == p.State.Version && p.tried == p.State.Tried {
 		return p.list
 	}
 	var keep int64 // what the selection stays on while rows come and go
 	if p.built && !p.List.Follows() && p.List.At() < len(p.list) {
 		keep = p.list[p.List.At()].id()
 	}
-	if !p.built || p.tried != p.State.Tried {
-		p.folds, p.denied = Folds(p.State.Attempts), 0
+	if !p.built || !p.sifted || p.tried != p.State.Tried {
+		attempts := p.sift()
+		p.folds, p.denied, p.found = Folds(attempts), 0, len(attempts)
 		for i := range p.folds {
 			if a := p.folds[i].Last; a.Verdict == api.Deny && !a.GaveUp() { // as all of its attempts have
 				p.denied += p.folds[i].Count
 			}
 		}
 	}
-	p.built, p.tried, p.version = true, p.State.Tried, p.State.Version
+	p.built, p.sifted, p.tried, p.version = true, true, p.State.Tried, p.State.Version
 	p.list = withHeld(p.list[:0], p.folds, p.State.Questions)
 	for i := range p.list {
-		if keep != 0 && p.list[i].id() == keep {
+		if keep != 0 && (p.list[i].id() == keep || slices.Contains(p.list[i].IDs, keep)) {
 			p.List.Select(i)
 		}
 	}
 	return p.list
+}
+
+// Filter lists only the attempts that a filter has, and what is held.
+func (p *Pane) Filter(f find.Filter) {
+	if n := p.Total(); !f.Narrows() && n > 0 {
+		p.List.Select(p.List.In(n))
+	}
+	p.filter, p.sifted = f, false
+	if n := p.Total(); p.List.At() == n-1 {
+		p.List.Follow()
+	}
+}
+
+// Select selects the row of an attempt, if it is listed.
+func (p *Pane) Select(id int64) {
+	if i := slices.IndexFunc(p.rows(), func(f Fold) bool { return slices.Contains(f.IDs, id) }); i >= 0 {
+		p.List.Select(i)
+	}
+}
+
+// Match goes to the next or previous row that the filter has.
+func (p *Pane) Match(by int) {
+	folds := p.rows()
+	p.List.Step(by, len(folds), func(n int) bool { return folds[n].Question == nil })
+}
+
+// sift are the attempts that the filter has.
+func (p *Pane) sift() []api.Attempt {
+	if !p.filter.Narrows() {
+		return p.State.Attempts
+	}
+	var out []api.Attempt
+	for i := range p.State.Attempts {
+		if r := find.OfAttempt(&p.State.Attempts[i]); p.filter.Has(&r) {
+			out = append(out, p.State.Attempts[i])
+		}
+	}
+	return out
 }
 
 // Folds folds attempts, in the order in which their destinations were first tried.
@@ -129,7 +174,7 @@ func (p *Pane) Selected() (Fold, bool) {
 // Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	folds := p.rows()
-	box := paint.Box{Number: f.Number, Title: "Network", Focused: f.Focused, Zoomed: f.Zoomed}
+	box := paint.Box{Number: f.Number, Title: rows.Title("Network", p.filter, p.found, len(p.State.Attempts)), Focused: f.Focused, Zoomed: f.Zoomed}
 	box.Facts = p.facts(f)
 	box.Right = p.List.State(len(folds), p.List.Follows(), area.Dx(), f)
 	inner := box.Draw(dst, area, f.P)
@@ -142,6 +187,8 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		switch {
 		case p.State.Session.Imported():
 			words = "none: this is imported"
+		case p.filter.Narrows():
+			words = "nothing here has that: " + paint.Clean(p.filter.String())
 		case p.State.Session.State != "" && !p.State.Session.Live():
 			words = "none: the agent tried no connection"
 		}
@@ -166,7 +213,7 @@ func (p *Pane) facts(f paint.Frame) (out paint.Line) {
 	if p.denied > 0 {
 		add(strconv.Itoa(p.denied)+" denied", themes.Fail)
 	}
-	if n := len(p.State.Attempts); n > 0 {
+	if n := len(p.State.Attempts); n > 0 && !p.filter.Narrows() {
 		words := paint.Count(n, "attempt", "attempts")
 		if p.State.Attempts[0].ID > 1 { // the screen begins with the newest; stepbox log has all
 			words = "newest " + words

@@ -8,6 +8,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/themes"
+	"stepbox/ui/find"
 	"stepbox/ui/intent"
 	"stepbox/ui/paint"
 )
@@ -99,6 +100,26 @@ func (l *List) Scroll(by, total int) {
 	if by > 0 && l.top >= total-l.height {
 		l.at = max(0, total-1)
 		l.away = false
+	}
+}
+
+// Title is a pane's with how many of its rows a filter has.
+func Title(name string, f find.Filter, found, of int) string {
+	if !f.Narrows() {
+		return name
+	}
+	return fmt.Sprintf("%s %d of %d", name, found, of)
+}
+
+// Step goes to the next or the previous row that has what is asked for; beyond the last
+// is the first.
+func (l *List) Step(by, total int, has func(n int) bool) {
+	at := l.In(total)
+	for range total {
+		if at = (at + by + total) % total; has(at) {
+			l.Select(at)
+			return
+		}
 	}
 }
 

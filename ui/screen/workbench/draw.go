@@ -60,6 +60,9 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		if c := pane.draw(dst, r, pf); c != nil {
 			cursor = c
 		}
+		if c := s.filterBox(dst, r, pane.id, pf); c != nil {
+			cursor = c
+		}
 	}
 	s.course.draw(dst, s.view.panes.Transport, f)
 	s.heldLine(dst, s.view.panes.Held, f)

@@ -66,8 +66,16 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Replay, intent.Jump, intent.Play, intent.Seek, intent.ActionStep, intent.FrameStep, intent.Speed,
 		intent.Beginning, intent.Present, intent.Search, intent.SearchFor, intent.Hit:
 		return s.replay(i)
-	case intent.View, intent.Blame, intent.Bisect:
+	case intent.View, intent.Blame, intent.Bisect, intent.GoTo:
 		return s.travel(i)
+	case intent.Filter:
+		s.openFilter("")
+	case intent.Match:
+		return s.match(i.By)
+	case intent.Related:
+		return s.related(i.To)
+	case intent.Return:
+		return s.retrace()
 	case intent.Pause:
 		return s.ops.pause()
 	case intent.Publish, intent.Unpublish, intent.Copy, intent.Browse, intent.WebPage:

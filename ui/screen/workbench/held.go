@@ -105,14 +105,11 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	if d := s.asking.dialogs.top(); d != nil {
 		return []paint.Hint{{Key: "esc", Words: d.Leave()}}
 	}
+	if s.find.in != intent.NoPane {
+		return hintsOf(keys.Filtering)
+	}
 	if s.reading() {
-		var out []paint.Hint
-		for _, b := range keys.In(keys.CopyMode) {
-			if b.Short != "" {
-				out = append(out, paint.Hint{Key: b.First(), Words: b.Short})
-			}
-		}
-		return out
+		return hintsOf(keys.CopyMode)
 	}
 	if s.typing() {
 		if len(s.st.Questions) > 0 {
@@ -121,7 +118,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 		return []paint.Hint{{Key: leader + " " + keys.OfPanes(keys.Leader), Words: "panes"}, {Key: afterLeader(intent.Zoom{}), Words: "zoom"},
 			{Key: afterLeader(intent.Detach{}), Words: "detach"}, {Key: afterLeader(intent.Replay{}), Words: "look back"}}
 	}
-	var out, back []paint.Hint // back: what is known of the selected thing's past, where it is wide
+	var out, back, last []paint.Hint // back: what is known of the selected thing's past, where it is wide
 	_, held := s.question()
 	here := held && s.view.focus == intent.Network
 	if s.view.focus != intent.Actions && !here && len(s.st.Questions) > 0 && !s.past() {
@@ -142,6 +139,10 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 			}
 			to := &out
 			switch b.Intent.(type) {
+			case intent.Filter:
+				to = &last
+			case intent.Related:
+				to, ok = &last, ok && s.view.cols >= layout.WideCols
 			case intent.Jump, intent.Bisect:
 				to, ok = &back, ok && s.view.cols >= layout.WideCols
 			}
@@ -154,6 +155,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 		out = answersFirst(out)
 	}
 	out = slices.Insert(out, min(len(out), 4), back...) // the first are what is done most
+	out = append(out, last...)
 	if s.view.focus == intent.Terminal {
 		out = append(out, paint.Hint{Key: keys.OfPanes(keys.Panes), Words: "panes"}, paint.Hint{Key: "q", Words: "home"})
 	}
@@ -174,6 +176,16 @@ func answersFirst(all []paint.Hint) []paint.Hint {
 	}
 	h := all[inspect]
 	return slices.Insert(slices.Delete(all, inspect, inspect+1), deny, h)
+}
+
+// hintsOf are a scope's keys that have a place in the line.
+func hintsOf(scope keys.Scope) (out []paint.Hint) {
+	for _, b := range keys.In(scope) {
+		if b.Short != "" {
+			out = append(out, paint.Hint{Key: b.First(), Words: b.Short})
+		}
+	}
+	return out
 }
 
 // hint is what the line says of a key that does something, if it has a place there.
@@ -216,6 +228,11 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		} else if inActions {
 			h.Words = "details"
 		}
+	case intent.Related:
+		if inActions && b.Intent == intent.Intent(intent.Related{To: intent.Actions}) {
+			h.Words = "go to"
+		}
+		return h, !inActions || !held
 	case intent.Hit:
 		return h, s.wanted // at the end these are a pane's keys
 	case intent.Play:

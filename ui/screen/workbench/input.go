@@ -51,6 +51,9 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if d != nil {
 		return s.dialogKey(d, k)
 	}
+	if s.find.in != intent.NoPane {
+		return s.filterKey(k)
+	}
 	if s.reading() {
 		return s.copyKey(k)
 	}
@@ -97,15 +100,21 @@ func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
 }
 
 // scopes is where keys of the focused pane are bound, from the innermost out. What
-// moves along the session's course comes first while what was is shown; at the end
-// of a past session what is done with its work does.
+// moves along the session's course comes first while what was is shown, but for what
+// finds something in a list; at the end of a past session what is done with its work does.
 func (s *Screen) scopes() []keys.Scope {
 	var out []keys.Scope
-	if s.wanted {
-		out = append(out, keys.Replay)
+	list := s.view.focus != intent.Terminal
+	if list && s.find.narrowed(s.view.focus) {
+		out = append(out, keys.Filtered)
 	}
-	if s.view.focus != intent.Terminal {
-		out = append(out, keys.Scope(s.view.focus.String()))
+	switch pane := keys.Scope(s.view.focus.String()); {
+	case list && s.wanted:
+		out = append(out, keys.Lists, keys.Replay, pane)
+	case list:
+		out = append(out, pane, keys.Lists)
+	case s.wanted:
+		out = append(out, keys.Replay)
 	}
 	out = append(out, keys.Panes)
 	if !s.wanted && s.Over() {
@@ -128,6 +137,10 @@ func (s *Screen) Paste(text string) tea.Cmd {
 		}
 	case s.typing() && s.asking.justDecided():
 		s.tell(themes.Warn, "not pasted: something was decided just before")
+	case s.find.in != intent.NoPane:
+		s.find.line.Insert(text)
+		s.asking.guard.Key(s.cfg.Now())
+		return tea.Batch(s.typedFilter(), s.follow())
 	case s.typing():
 		s.agent.paste(text)
 	}

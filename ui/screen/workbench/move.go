@@ -9,6 +9,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/dialog"
+	"stepbox/ui/find"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/layout"
@@ -22,6 +23,8 @@ func (s *Screen) back() {
 	case s.view.focus == intent.Changes && s.changes.pane.Reading:
 		s.changes.pane.Reading = false
 		s.view.zoom = false
+	case s.find.narrowed(s.view.focus):
+		s.narrow(s.view.focus, find.Filter{})
 	case s.view.focus == intent.Changes && s.changes.pane.Clear():
 	case s.view.focus == intent.Actions && s.asking.list.Clear():
 	case s.view.zoom:
@@ -141,7 +144,7 @@ func (s *Screen) help() {
 func (s *Screen) palette() {
 	all := append(s.takes(s.below()), s.offers()...)
 	seen := map[string]bool{}
-	for _, scope := range append(s.scopes(), keys.Actions, keys.Changes, keys.Leader, keys.Panes) {
+	for _, scope := range append(s.scopes(), keys.Lists, keys.Actions, keys.Changes, keys.Leader, keys.Panes) {
 		for _, b := range keys.In(scope) {
 			if b.Name != "" && !seen[b.Name] {
 				seen[b.Name] = true

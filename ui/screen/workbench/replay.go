@@ -120,6 +120,7 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 	case intent.Hit:
 		t.toHit(t.hit + i.By)
 	case intent.Jump:
+		s.leaveTrack()
 		return s.toSelected()
 	}
 	return nil

@@ -26,12 +26,7 @@ func (s *Screen) travel(i intent.Intent) tea.Cmd {
 	case intent.Bisect:
 		s.asking.dialogs.open(dialog.NewBisect(s.present().Session))
 	case intent.GoTo:
-		s.view.setFocus(intent.Actions)
-		if !s.asking.list.Select(i.Action) {
-			s.tell(themes.Info, "#%d isn't in the list that is shown", i.Action)
-			return nil
-		}
-		s.changes.show(api.Scope{Action: i.Action})
+		return s.toAction(i.Action)
 	}
 	return nil
 }
@@ -71,7 +66,9 @@ func (s *Screen) travelled(d dialog.Dialog, i intent.Intent) tea.Cmd {
 	switch i := i.(type) {
 	case intent.GoTo:
 		s.asking.dialogs.close(d)
-		return s.travel(i)
+		cmd := s.toAction(i.Action)
+		s.changes.show(api.Scope{Action: i.Action})
+		return cmd
 	case intent.Save:
 		f, ok := d.(*dialog.File)
 		if !ok || s.cfg.Save == nil {

@@ -23,6 +23,9 @@ func (s *Screen) Why(i intent.Intent) string {
 	if _, browses := i.(intent.Browse); (browses || page.Open) && s.cfg.Browse == nil {
 		return "there is no browser here: copy it, and open it where there is one"
 	}
+	if why := s.whyRelated(i); why != "" {
+		return why
+	}
 	if why, mine := s.whyWork(i); mine {
 		return why
 	}

@@ -72,6 +72,7 @@ type Screen struct {
 	signals signalling
 	course  transport
 	drag    dragging
+	find    finding
 
 	leader     bool          // the leader key was pressed
 	left       string        // the key that left copy mode, and
@@ -96,6 +97,7 @@ func New(c Config) *Screen {
 		reach:   reaching{core: k, pane: network.Pane{State: &k.st}},
 		asking:  asking{core: k, list: actions.Pane{State: &k.st, Loading: true}, pending: map[int64]bool{}},
 		course:  transport{core: k, speed: usualSpeed},
+		find:    finding{core: k},
 	}
 	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, typing: s.typing}
 	s.reach.rules, s.asking.rules = &s.rules, &s.rules
@@ -188,7 +190,7 @@ func (s *Screen) follow() tea.Cmd {
 			late = tea.Batch(late, s.replay(i))
 		}
 	}
-	return tea.Batch(late, s.keep(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.readDiffs(), s.asking.watch(s.target()))
+	return tea.Batch(late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.readDiffs(), s.asking.watch(s.target()))
 }
 
 // sumUp says what can be done with the work of a session that has just ended. It
@@ -217,7 +219,7 @@ func (s *Screen) target() state.Target {
 
 // below is what keys would decide if there were no dialog.
 func (s *Screen) below() state.Target {
-	if s.past() {
+	if s.past() || s.find.in != intent.NoPane {
 		return state.Target{}
 	}
 	switch s.view.focus {

@@ -1,0 +1,220 @@
+package workbench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/find"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+)
+
+// finding is which rows of each list are shown, the line in which that is said, and the
+// way that the person came.
+type finding struct {
+	*core
+	line dialog.Line
+	in   intent.Pane // whose line has the keys; NoPane: none has
+	of   [intent.Actions + 1]find.Filter
+
+	wrote map[string][]int // by a text in paths: the actions that wrote such files
+	upTo  int64            // the version of the session's changes that wrote was read at
+	early bool             // the actions before those that are shown were asked for
+	busy  bool             // wrote is being read
+	way   []stop          // where the person was, the newest last; at most maxWay
+}
+
+// pathsPause is how long typing must have rested before it is looked up who wrote files.
+const pathsPause = 200 * time.Millisecond
+
+// filter is what the filter of a pane asks for.
+func (n *finding) filter(p intent.Pane) find.Filter { return n.of[p] }
+
+// narrowed says whether a list has a filter.
+func (n *finding) narrowed(p intent.Pane) bool { return n.of[p].Narrows() }
+
+// hasWritten says whether an action wrote files with a text in their paths, as far as that
+// was read.
+func (n *finding) hasWritten(action int, path string) bool {
+	_, ok := slices.BinarySearch(n.wrote[path], action)
+	return ok
+}
+
+// openFilter gives the keys to the line of the focused list.
+func (s *Screen) openFilter(begin string) {
+	n := &s.find
+	n.in, n.line = s.view.focus, dialog.NewLine(find.Most)
+	if begin == "" {
+		begin = n.filter(n.in).String()
+	}
+	n.line.Insert(begin)
+}
+
+// filterKey takes a key for the line. None of them decides anything.
+func (s *Screen) filterKey(k tea.KeyPressMsg) tea.Cmd {
+	b, ok := keys.Find(k, keys.Filtering)
+	if !ok {
+		s.find.line.Type(k)
+		return s.typedFilter()
+	}
+	p := s.find.in
+	switch b.Intent.(type) {
+	case intent.Yes:
+		f := find.Parse(s.find.line.Value())
+		s.find.in = intent.NoPane
+		if action, ok := f.Number(); ok && p != intent.Network {
+			return s.toNumber(p, action)
+		}
+	case intent.Back:
+		s.find.in = intent.NoPane
+		return s.narrow(p, find.Filter{})
+	default:
+		return s.inPane(b.Intent)
+	}
+	return nil
+}
+
+// typedFilter shows what the line asks for by now. The number of an action isn't looked
+// for: it is gone to.
+func (s *Screen) typedFilter() tea.Cmd {
+	f := find.Parse(s.find.line.Value())
+	n, number := f.Number()
+	if !number || s.find.in == intent.Network {
+		return s.narrow(s.find.in, f)
+	}
+	cmd := s.narrow(s.find.in, find.Filter{})
+	if s.find.in == intent.Actions {
+		s.asking.list.Select(n)
+	}
+	return cmd
+}
+
+// narrow shows only the rows of a list that a filter has.
+func (s *Screen) narrow(p intent.Pane, f find.Filter) tea.Cmd {
+	s.find.of[p] = f
+	switch p {
+	case intent.Actions:
+		s.asking.auto = false
+		s.asking.list.Filter(f, s.find.hasWritten)
+	case intent.Network:
+		s.reach.pane.Filter(f)
+	case intent.Changes:
+		s.changes.pane.Filter(f)
+		return s.changes.wantDiff(diffPause)
+	}
+	return nil
+}
+
+// match goes to the next or previous row that the filter has.
+func (s *Screen) match(by int) tea.Cmd {
+	switch s.view.focus {
+	case intent.Actions:
+		s.asking.auto = false
+		s.asking.list.Match(by)
+	case intent.Network:
+		s.reach.pane.Match(by)
+	case intent.Changes:
+		s.changes.pane.Match(by)
+		return s.changes.wantDiff(diffPause)
+	}
+	return nil
+}
+
+// lookUp reads what the filter of Actions asks for and the screen doesn't know: which
+// actions wrote files, and those before the ones that are shown.
+func (s *Screen) lookUp() tea.Cmd {
+	n := &s.find
+	if n.in != intent.NoPane && n.in != s.view.focus {
+		n.in = intent.NoPane // the line stays behind where the focus goes
+	}
+	var early tea.Cmd
+	if n.narrowed(intent.Actions) {
+		early = s.readEarlier(0)
+	}
+	paths := n.filter(intent.Actions).Paths()
+	lacks := func(p string) bool { _, ok := n.wrote[p]; return !ok }
+	if n.busy || len(paths) == 0 || n.upTo == n.present().Changes && !slices.ContainsFunc(paths, lacks) {
+		return early
+	}
+	n.busy = true
+	return tea.Batch(early, n.after(pathsPause, s.readWriters))
+}
+
+// readWriters reads which actions wrote the files that the filter asks for.
+func (s *Screen) readWriters() tea.Cmd {
+	n := &s.find
+	paths, upTo := n.filter(intent.Actions).Paths(), n.present().Changes
+	do := n.do
+	if slices.ContainsFunc(paths, func(p string) bool { _, ok := n.wrote[p]; return !ok }) {
+		do = func(f request) tea.Cmd { return n.long("looking for who wrote that", f) }
+	}
+	return do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		wrote := map[string][]int{}
+		var failed error
+		for _, p := range paths {
+			wrote[p] = nil
+			page, err := api.Searched(ctx, c.Find, api.Query{Text: p, Session: id, Hits: maxHits})
+			if err != nil {
+				failed = err
+				continue
+			}
+			for _, f := range page.Found {
+				for _, h := range f.Hits {
+					if h.Kind == api.HitPath && (strings.Contains(strings.ToLower(h.Text), p) || strings.Contains(h.Text, "…")) {
+						wrote[p] = append(wrote[p], h.Action)
+					}
+				}
+			}
+			slices.Sort(wrote[p])
+		}
+		return func() tea.Cmd {
+			if n.busy, n.wrote, n.upTo = false, wrote, upTo; failed != nil {
+				n.tell(themes.Warn, "it can't be told who wrote that: %s", problemWords(failed))
+			}
+			s.asking.list.Filter(n.filter(intent.Actions), n.hasWritten)
+			return nil
+		}
+	})
+}
+
+// readEarlier reads the actions before those that are shown, and goes to one unless it is 0.
+func (s *Screen) readEarlier(then int) tea.Cmd {
+	if s.find.early && then == 0 || s.past() || !s.caught || len(s.st.Actions) == 0 || s.st.Actions[0].N <= 1 {
+		return nil
+	}
+	s.find.early = true
+	return get(s.core, "reading earlier actions", func(ctx context.Context, c link.Client, id string) ([]api.Action, error) {
+		return c.Actions(ctx, id)
+	}, func(all []api.Action) {
+		s.present().Earlier(all)
+		if then != 0 {
+			s.reveal(then)
+		}
+	})
+}
+
+// filterBox draws a pane's filter over its lower border: the line while it is typed, and
+// what is in force after that.
+func (s *Screen) filterBox(dst uv.Screen, r uv.Rectangle, p intent.Pane, f paint.Frame) *tea.Cursor {
+	x, y, end := r.Min.X+2, r.Max.Y-1, r.Max.X-2
+	switch {
+	case s.find.in == p && s.view.focus == p:
+		x = paint.Text(dst, x, y, end, " / ", f.P.S(themes.Key))
+		return s.find.line.Draw(dst, x, y, end, f.P, "words, denied, failed, exit≠0, file:PATH, host:NAME, #12")
+	case s.find.narrowed(p):
+		words := fmt.Sprintf(" / %s ", paint.Clean(s.find.filter(p).String()))
+		paint.Text(dst, x, y, end, paint.Shorten(dst, words, max(0, end-x)), f.P.S(themes.Info))
+	}
+	return nil
+}
