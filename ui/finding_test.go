@@ -133,7 +133,7 @@ func TestNetworkIsFiltered(t *testing.T) {
 	d.shows(sceneConnection().Connection.Host) // it is held
 	d.press("enter", "n")
 	d.press("#") // of no action
-	d.shows("it was the agent itself")
+	d.shows("known which action did this")
 	d.press("n", "#")
 	d.shows("┏ 4 Actions")
 	if got := d.action(); got != 11 {

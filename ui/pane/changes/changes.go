@@ -278,6 +278,9 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	if n, ok := p.at(); ok && n.file >= 0 {
 		box.Right = append(box.Right, paint.Span{Text: fmt.Sprintf("  %d/%d", n.file+1, p.shown().Total), Style: f.P.S(themes.Muted)})
 	}
+	if p.filter.Narrows() && p.Action == 0 && area.Dx() < 48 {
+		box.Right = nil // how many are found is said first
+	}
 	box.Facts = p.facts(f)
 	inner := box.Draw(dst, area, f.P)
 	p.files, p.view.area = uv.Rectangle{}, uv.Rectangle{}

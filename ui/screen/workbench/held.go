@@ -154,6 +154,10 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	if s.view.cols < layout.WideCols {
 		out = answersFirst(out)
 	}
+	if !held {
+		back = append(back, last...)
+		last = nil
+	}
 	out = slices.Insert(out, min(len(out), 4), back...) // the first are what is done most
 	out = append(out, last...)
 	if s.view.focus == intent.Terminal {

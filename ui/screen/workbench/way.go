@@ -102,6 +102,9 @@ func (s *Screen) whyRelated(i intent.Intent) string {
 	case s.view.focus == intent.Changes:
 		return "these are the changes of many actions: # goes to those that changed this file"
 	case s.view.focus == intent.Network:
+		if f, any := s.reach.pane.Selected(); any && f.Last.Pid == 0 && f.Question == nil {
+			return "it isn't known which action did this"
+		}
 		return "no action did this: it was the agent itself"
 	}
 	return noAction
