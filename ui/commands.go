@@ -94,7 +94,7 @@ func (m *Model) join(o opened) tea.Cmd {
 		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked,
 		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep, Copies: m.copies,
 		Method: func() ansi.Method { return m.method },
-		Copy:   m.copy,
+		Copy:   m.copy, Open: m.open,
 		Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,
 	})
 	if r := m.opt.Replay; r != nil && o.id == m.opt.Session {

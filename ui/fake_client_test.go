@@ -250,6 +250,11 @@ func (c *fakeClient) Diff(_ context.Context, _, key string, in api.Scope) (api.F
 	return d, nil
 }
 
+// File names what it was asked for.
+func (c *fakeClient) File(_ context.Context, _, key string, at api.Moment) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("file " + key + " at " + string(at))), nil
+}
+
 // Patch names what it was asked for.
 func (c *fakeClient) Patch(_ context.Context, _ string, r api.PatchRequest) (io.ReadCloser, error) {
 	b, err := json.Marshal(r)

@@ -46,7 +46,8 @@ type Model struct {
 	theme  string // why the theme's file isn't what is shown, or ""
 	bench  *workbench.Screen
 
-	beginning bool // the session to join is being made
+	beginning bool                     // the session to join is being made
+	away      func(func() error) error // has another program have the terminal; nil: there is none
 	notify    notifier
 	copies    map[string]bool // by session: whether its agent may copy to the person's clipboard
 	updated   time.Time       // when the last update ended
@@ -204,6 +205,10 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		return m.find(opened{id: msg.id})
+	case prepared:
+		return m.afterPrepare(msg)
+	case returned:
+		return m.afterReturn(msg)
 	case copied:
 		return m.afterCopy(msg)
 	case notified:

@@ -43,6 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	if p.display, err = display.Open(o.In, o.Out, o.Environ, m.Draw, run.Send); err != nil {
 		return fmt.Errorf("cannot show the interface: %w", err)
 	}
+	m.away = p.display.Away
 	_, err = run.Run()
 	p.display.Close()
 	var emptied error

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ type terminal struct {
 
 	mu      sync.Mutex
 	screen  *screen.Screen // guarded by mu
+	raw     bytes.Buffer   // guarded by mu; all that was printed
 	changed chan struct{}  // guarded by mu; closed at the next change
 	exit    error          // set before done is closed
 }
@@ -99,6 +101,7 @@ func (tm *terminal) read() {
 		tm.mu.Lock()
 		if n > 0 {
 			tm.screen.Write(buf[:n])
+			tm.raw.Write(buf[:n])
 		}
 		close(tm.changed)
 		tm.changed = make(chan struct{})

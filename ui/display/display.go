@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -67,6 +68,7 @@ type Display struct {
 	behind  bool      // it took too long
 
 	frames chan []byte // one at most: none is drawn while one is written
+	taken  sync.Mutex  // held while a frame is written, and while another program has the terminal
 	tasks  sync.WaitGroup
 }
 
@@ -100,10 +102,33 @@ func (d *Display) Close() {
 	d.leave()
 }
 
+// Away leaves the terminal as it was to what f runs on it, and then begins anew. Nothing
+// else of the Display may be called meanwhile.
+func (d *Display) Away(f func() error) error {
+	d.taken.Lock()
+	defer d.taken.Unlock()
+	d.leave()
+	err := f()
+	d.style, d.titled, d.shown = 0, false, Frame{}
+	if begun := d.begin(); err == nil {
+		err = begun
+	}
+	d.diff.Erase() // a frame that waited to be written is written over
+	d.cells, d.before = uv.NewScreenBuffer(d.cells.Width(), d.cells.Height()), uv.NewScreenBuffer(d.cells.Width(), d.cells.Height())
+	d.changed = true
+	select {
+	case d.resized <- syscall.SIGWINCH: // whoever had the foreground was told of it
+	default:
+	}
+	return err
+}
+
 // write puts frames on the terminal.
 func (d *Display) write() {
 	for p := range d.frames {
+		d.taken.Lock()
 		_, _ = d.w.Write(p) // a terminal that is gone ends the program by its input
+		d.taken.Unlock()
 		d.send(written{})
 	}
 }

@@ -38,6 +38,7 @@ func Clusters(v ansi.ModeSetting) bool {
 type tty struct {
 	in, out  *os.File // nil where it isn't a terminal
 	w        io.Writer
+	env      uv.Environ
 	before   *term.State // of in
 	style    int         // the cursor's; 0 is the terminal's own
 	titled   bool
@@ -46,23 +47,31 @@ type tty struct {
 }
 
 func (t *tty) enter(in io.Reader, out io.Writer, env uv.Environ) error {
-	t.w, t.resized = out, make(chan os.Signal, 1)
+	t.w, t.env, t.resized = out, env, make(chan os.Signal, 1)
 	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		state, err := term.MakeRaw(int(f.Fd()))
-		if err != nil {
-			return fmt.Errorf("cannot read the terminal by keys: %w", err)
-		}
-		t.in, t.before = f, state
+		t.in = f
 	}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		t.out = f
 	}
 	signal.Notify(t.resized, syscall.SIGWINCH)
+	return t.begin()
+}
+
+// begin sets the terminal's modes, and leave puts them back; then it may begin again.
+func (t *tty) begin() error {
+	if t.in != nil {
+		state, err := term.MakeRaw(int(t.in.Fd()))
+		if err != nil {
+			return fmt.Errorf("cannot read the terminal by keys: %w", err)
+		}
+		t.before = state
+	}
 	words := entering + ansi.PushKittyKeyboard(keyboard)
-	if answers(env) {
+	if answers(t.env) {
 		words += ansi.RequestModeSynchronizedOutput + ansi.RequestModeUnicodeCore
 	}
-	_, err := io.WriteString(out, words)
+	_, err := io.WriteString(t.w, words)
 	return err
 }
 

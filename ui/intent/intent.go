@@ -158,6 +158,8 @@ type (
 	TakeOut     struct{ sealed }     // copy what is selected: a menu where that may be several things
 	CopyDiff    struct{ sealed }     // of what is selected, as git apply takes it
 	AgentCopies struct{ sealed }     // ask whether the agent may copy to the clipboard
+	Edit        struct{ sealed }     // open the file in the person's editor, at its line
+	Read        struct{ sealed }     // open the diff in the person's pager
 	Browse      struct{ URL string } // open a page in the person's browser
 	WebPage     struct {             // show a page's address, to open or copy it
 		Page api.WebPage

@@ -37,6 +37,7 @@ type Client interface {
 	Changes(ctx context.Context, id string, in api.Scope, most int) (api.Changes, error)
 	Diff(ctx context.Context, id, key string, in api.Scope) (api.FileDiff, error)
 	Patch(ctx context.Context, id string, r api.PatchRequest) (io.ReadCloser, error)
+	File(ctx context.Context, id, key string, at api.Moment) (io.ReadCloser, error)
 	Diffs(ctx context.Context, id string, in api.Scope) iter.Seq2[api.FileDiff, error]
 	Decide(ctx context.Context, id string, d api.Decision) (api.Question, error)
 	Proposals(ctx context.Context, id string, question int64) ([]api.Proposal, error)

@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,21 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// opens is the variable that has this program open a text with a command.
+const opens = "OUTSIDE_OPENS"
+
+func TestMain(m *testing.M) {
+	if command := os.Getenv(opens); command != "" {
+		p, err := Open(command, Text{Name: "a/b c.go", Line: 7, Reader: strings.NewReader("package x")})
+		if err == nil {
+			err = p.Run(os.Stdin, os.Stdout)
+			p.Close()
+		}
+		fmt.Println("back:", err)
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // stub puts a program on the PATH that writes its arguments and its input into files.
 func stub(t *testing.T, dir, name string) {

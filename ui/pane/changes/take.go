@@ -74,3 +74,30 @@ func (p *Pane) Text(x, y int) selection.Region {
 	}
 	return selection.Region{Area: r, Top: v.top}
 }
+
+// Gone says whether the file that the cursor is on was deleted.
+func (p *Pane) Gone() bool {
+	n, ok := p.at()
+	return ok && n.file >= 0 && p.tree.Files[n.file].Status == "D"
+}
+
+// Line is the line of the new text that the cursor is at, or else the first that came or
+// that follows what went; 0 where that isn't known.
+func (p *Pane) Line() int {
+	v := &p.view
+	if v.diff == nil {
+		return 0
+	}
+	from := v.rowAt(v.cur)
+	for _, r := range v.diff.Rows[min(max(from, 0), len(v.diff.Rows)):] {
+		if r.New > 0 && (p.Reading || r.Op == '+') {
+			return r.New
+		}
+	}
+	for _, r := range v.diff.Rows {
+		if r.New > 0 {
+			return r.New
+		}
+	}
+	return 0
+}

@@ -82,6 +82,8 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return s.serve(i)
 	case intent.TakeOut, intent.CopyDiff:
 		return s.takeOut(i, target)
+	case intent.Edit, intent.Read:
+		return s.outside(i)
 	case intent.Rules:
 		s.asking.dialogs.open(&dialog.Rules{Off: s.Why(intent.Forget{})})
 	case intent.Forget:

@@ -97,17 +97,22 @@ const mostPatch = 1 << 20
 
 var errLongPatch = errors.New("the diff is too long to copy: stepbox diff and export write it to a file")
 
+// patch asks for the diff of what is selected.
+func (s *Screen) patch() (api.PatchRequest, bool) {
+	if s.view.focus == intent.Changes {
+		return s.changes.pane.Patch()
+	}
+	acts := s.chosenActions()
+	if len(acts) == 1 {
+		a, _ := s.st.Action(acts[0])
+		return api.PatchRequest{Scope: api.Scope{Action: a.N}}, a.Files > 0
+	}
+	return api.PatchRequest{Selection: api.Selection{Actions: acts}}, true
+}
+
 // copyDiff copies the diff of what is selected.
 func (s *Screen) copyDiff() tea.Cmd {
-	r, ok := api.PatchRequest{}, false
-	if s.view.focus == intent.Changes {
-		r, ok = s.changes.pane.Patch()
-	} else if acts := s.chosenActions(); acts[0] != 0 {
-		r, ok = api.PatchRequest{Selection: api.Selection{Actions: acts}}, true
-		if len(acts) == 1 {
-			r = api.PatchRequest{Scope: api.Scope{Action: acts[0]}}
-		}
-	}
+	r, ok := s.patch()
 	if !ok {
 		s.tell(themes.Info, "nothing is selected that has a diff")
 		return nil
@@ -130,4 +135,32 @@ func (s *Screen) copyDiff() tea.Cmd {
 		}
 		return s.cfg.Copy(text, "the diff, "+paint.Count(strings.Count(text, "\n"), "line", "lines"))
 	})
+}
+
+// Reading is what is to be read outside of the screens: a file as it was, or a diff.
+type Reading struct {
+	Key  string // the file's
+	Name string
+	At   api.Moment
+	Line int // of the file, from 1; 0: its beginning
+
+	Patch *api.PatchRequest // the diff; nil: it is a file
+}
+
+// outside opens what is selected in the person's own editor or pager.
+func (s *Screen) outside(i intent.Intent) tea.Cmd {
+	if _, diff := i.(intent.Read); diff {
+		r, ok := s.patch()
+		if !ok {
+			s.tell(themes.Info, "nothing is selected that has a diff")
+			return nil
+		}
+		return s.cfg.Open(s.link.ID, Reading{Patch: &r})
+	}
+	pane := &s.changes.pane
+	if pane.Gone() {
+		s.tell(themes.Info, "the file was deleted: %s opens its diff", keys.First(intent.Read{}, keys.Changes))
+		return nil
+	}
+	return s.cfg.Open(s.link.ID, Reading{Key: pane.File(), Name: pane.Path(), At: s.changes.moment(), Line: pane.Line()})
 }

@@ -33,15 +33,20 @@ func (s *Screen) travel(i intent.Intent) tea.Cmd {
 
 // readFile opens the file that the cursor of Changes is on, as it is in what is shown.
 func (s *Screen) readFile(who bool) tea.Cmd {
-	key, at := s.changes.pane.File(), s.changes.pane.Scope()
-	m := at.To
-	if at.Action != 0 {
-		m = api.Moment(strconv.Itoa(at.Action))
-	}
+	key, m := s.changes.pane.File(), s.changes.moment()
 	read := func(ctx context.Context, c link.Client, id string) (api.Blame, error) {
 		return c.Blame(ctx, id, key, m)
 	}
 	return get(s.core, "reading the file", read, func(b api.Blame) { s.asking.dialogs.open(dialog.NewFile(b, key, m, who)) })
+}
+
+// moment is when the files were as Changes shows them.
+func (f *fetcher) moment() api.Moment {
+	at := f.pane.Scope()
+	if at.Action != 0 {
+		return api.Moment(strconv.Itoa(at.Action))
+	}
+	return at.To
 }
 
 // saveFile writes a file as it was to one on the host, for the dialog that asked where.

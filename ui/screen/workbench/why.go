@@ -144,7 +144,7 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		if s.st.Session.State == api.SessionStarting {
 			return "the session is still starting"
 		}
-	case intent.View, intent.Blame:
+	case intent.View, intent.Blame, intent.Edit:
 		if s.changes.pane.File() == "" {
 			return "no file is selected in Changes"
 		}

@@ -52,6 +52,8 @@ type Config struct {
 	// Copies remembers, by session, whether its agent may copy to the person's clipboard;
 	// those that aren't in it are asked about.
 	Copies map[string]bool
+	// Open opens a file, or a diff, in the person's own editor or pager.
+	Open func(session string, r Reading) tea.Cmd
 	// Browse opens a page in the person's browser; nil where there is none.
 	Browse    func(ctx context.Context, url string) error
 	CanFork   bool // the same of intent.Fork

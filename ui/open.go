@@ -1,0 +1,118 @@
+package ui
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/outside"
+	"stepbox/ui/paint"
+	"stepbox/ui/screen/workbench"
+)
+
+// prepared is a program of the person's that is ready to run, returned that it has.
+type (
+	prepared struct {
+		program *outside.Program
+		err     error
+	}
+	returned struct{ err error }
+)
+
+// open reads a file or a diff of a session, for the person's editor or pager.
+func (m *Model) open(session string, r workbench.Reading) tea.Cmd {
+	client, ctx, editor, pager := m.opt.Client, m.ctx, m.opt.Config.Editor, m.opt.Config.Pager
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, request)
+		defer cancel()
+		text, command := outside.Text{Name: r.Name, Line: r.Line}, editor
+		var in io.ReadCloser
+		var err error
+		if r.Patch != nil {
+			in, err = client.Patch(ctx, session, *r.Patch)
+			text.Name, command = "changes.diff", pager
+		} else {
+			in, err = client.File(ctx, session, r.Key, r.At)
+		}
+		if err != nil {
+			return prepared{err: err}
+		}
+		defer in.Close()
+		if text.Reader = in; r.Patch != nil {
+			text.Reader = escaped(in) // a pager may pass what a terminal obeys
+		}
+		p, err := outside.Open(command, text)
+		return prepared{p, err}
+	}
+}
+
+// escaped is a text with what a terminal would obey, as escapes to be seen.
+func escaped(in io.Reader) io.Reader {
+	out, w := io.Pipe()
+	go func() {
+		lines := bufio.NewReader(in)
+		for {
+			line, err := lines.ReadString('\n')
+			end := ""
+			if strings.HasSuffix(line, "\n") {
+				end = "\n"
+			}
+			if _, werr := io.WriteString(w, api.EscapeLine(line)+end); werr != nil {
+				return
+			}
+			if err != nil {
+				w.CloseWithError(err)
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// afterPrepare has the program run, on the terminal that the screens leave to it.
+func (m *Model) afterPrepare(p prepared) tea.Cmd {
+	if p.err != nil {
+		return m.tell(themes.Warn, "can't open it: "+paint.Failed(p.err))
+	}
+	return tea.Exec(&guest{program: p.program, away: m.away}, func(err error) tea.Msg { return returned{err} })
+}
+
+// afterReturn says what was wrong with it. Keys pressed meanwhile were for it.
+func (m *Model) afterReturn(r returned) tea.Cmd {
+	m.Restart()
+	if r.err != nil && m.ctx.Err() == nil {
+		return m.tell(themes.Warn, paint.Clean(fmt.Sprint(r.err)))
+	}
+	return nil
+}
+
+// guest is another program on the person's terminal.
+type guest struct {
+	program *outside.Program
+	away    func(func() error) error
+	in, out *os.File
+}
+
+func (g *guest) Run() error {
+	defer g.program.Close()
+	if g.in == nil || g.out == nil {
+		return fmt.Errorf("cannot open it: this isn't a terminal")
+	}
+	return g.away(func() error { return g.program.Run(g.in, g.out) })
+}
+
+func (g *guest) SetStdin(r io.Reader) {
+	if k, ok := r.(keyboard); ok {
+		g.in = k.File
+	}
+}
+
+func (g *guest) SetStdout(w io.Writer) { g.out, _ = w.(*os.File) }
+func (g *guest) SetStderr(io.Writer)   {}

@@ -1,0 +1,59 @@
+package ui
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stepbox/ui/config"
+)
+
+// The file that the cursor is on, or a diff, is laid ready for the person's own editor or
+// pager, as it was in what is shown; of a deleted file only its diff is.
+func TestOpenOutside(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Config: &config.Config{Editor: "vim", Pager: "less"}})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+	files := newScene().Changes.Files
+	lies := func(name, text string, keys ...string) {
+		t.Helper()
+		d.press(keys...)
+		var got []byte
+		d.until("a copy lies there", func() bool {
+			found, _ := filepath.Glob(filepath.Join(tmp, "*", name))
+			if len(found) != 1 {
+				return false
+			}
+			got, _ = os.ReadFile(found[0])
+			return len(got) > 0
+		})
+		d.idle()
+		if string(got) != text {
+			t.Errorf("%q: there is %q, want %q", keys, got, text)
+		}
+		if err := os.RemoveAll(tmp); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(tmp, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lies("parse.go", "file "+files[0].Key+" at ", leader, "2", "e")
+	lies("changes.diff", "patch of {\"files\":[{\"key\":\""+files[0].Key+"\"}]}\n", "E")
+	lies("changes.diff", "patch of {\"action\":5}\n", "4", "g", "j", "E")
+	d.press("2", "j", "j")
+	d.press("e")
+	d.shows("the file was deleted: E opens its diff")
+}
+
+// What a terminal would obey in a diff is shown as escapes.
+func TestEscaped(t *testing.T) {
+	t.Parallel()
+	got, err := io.ReadAll(escaped(strings.NewReader("a\tb\n\x1b]52;c;x\a\r\n\u202e\nend")))
+	if want := "a\tb\n\\x1b]52;c;x\\x07\\r\n\\u202e\nend"; err != nil || string(got) != want {
+		t.Errorf("it is %q (%v), want %q", got, err, want)
+	}
+}
