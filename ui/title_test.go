@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -27,4 +28,34 @@ func TestTitleSaysWhere(t *testing.T) {
 	d.lacks("hunk 2/2")
 	d.press("esc")
 	d.lacks("zoomed")
+}
+
+// ? shows the keys of every place that doesn't take text, named in the same corner of
+// the screen; again, or esc, is the way back.
+func TestHelpEverywhere(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string][]string{
+		"actions":      {leader, "4"},
+		"changes":      {leader, "2"},
+		"details":      {leader, "4", "enter"},
+		"facts":        {leader, "i"},
+		"rules":        {leader, "4", "P"},
+		"applies":      {leader, "4", "Z"},
+		"confirmation": {leader, "4", "ctrl+k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := bench(t, sceneWorkbench(), 80, 24, "plain")
+			d.press(keys...)
+			d.idle()
+			lines := strings.Split(d.text(), "\n")
+			if last := lines[len(lines)-1]; !strings.Contains(last, "? help") {
+				t.Errorf("the last line is %q", last)
+			}
+			d.press("?")
+			d.shows("━ Keys ")
+			d.press("?")
+			d.lacks("━ Keys ")
+		})
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
@@ -41,7 +42,7 @@ func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	if d.Glyph != "" {
 		title = append([]text{{d.Glyph + " ", d.Token}}, title...)
 	}
-	d.draw(dst, area, f, title, rows, closeHints, text{})
+	d.draw(dst, area, f, title, rows, foot(keys.Reading, nil), text{})
 	return nil
 }
 

@@ -68,7 +68,16 @@ type Writer interface {
 	Paste(text string)
 }
 
-var closeHints = []paint.Hint{{Key: "↑↓ pgdn", Words: "scroll"}, {Key: "esc", Words: "close"}}
+// foot are the keys of a place that its last line names, in the order of the table.
+// off has those that do nothing now.
+func foot(place keys.Scope, off func(intent.Intent) bool) (out []paint.Hint) {
+	for _, b := range keys.In(place) {
+		if b.Short != "" {
+			out = append(out, paint.Hint{Key: b.First(), Words: b.Short, Off: off != nil && off(b.Intent)})
+		}
+	}
+	return out
+}
 
 // text is a run in a dialog's row.
 type text struct {

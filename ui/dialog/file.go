@@ -87,7 +87,7 @@ func (d *File) Why(i intent.Intent) string {
 
 func (d *File) Handle(i intent.Intent) intent.Intent {
 	switch i := i.(type) {
-	case intent.Back, intent.Save, intent.Help, intent.TakeOut:
+	case intent.Back, intent.Save, intent.TakeOut:
 		return i
 	case intent.Open:
 		return intent.GoTo{Action: d.author().Action}
@@ -156,10 +156,7 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	case d.who:
 		note = text{"no action wrote it: it is the project's", themes.SurfaceMuted}
 	}
-	hints := []paint.Hint{
-		{Key: keys.First(intent.Open{}, keys.File), Words: "its action", Off: d.Why(intent.Open{}) != ""},
-		{Key: keys.First(intent.Blame{}, keys.File), Words: "who wrote it"}, {Key: keys.First(intent.Save{}, keys.File), Words: "save as…"}, {Key: "esc", Words: "back"},
-	}
+	hints := foot(keys.File, func(i intent.Intent) bool { return d.Why(i) != "" })
 	title := []text{{d.blame.Path, themes.Strong}, {"  " + momentWords(d.At), themes.SurfaceMuted}}
 	d.draw(dst, area, f, title, rows, hints, note)
 	return nil

@@ -59,7 +59,7 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		}
 		rows = append(rows, row{})
 	}
-	h.draw(dst, area, f, []text{{"Keys", themes.Strong}}, rows, closeHints, text{})
+	h.draw(dst, area, f, []text{{"Keys", themes.Strong}}, rows, foot(keys.Reading, nil), text{})
 	return nil
 }
 

@@ -32,6 +32,13 @@ func text() []Binding {
 	return moves("pgdown space", "scroll down", "scroll up", "the beginning", "G end", "the end")
 }
 
+// reading are the same where nothing else is done.
+func reading() []Binding {
+	all := text()
+	all[2].Short = "scroll"
+	return all
+}
+
 func moves(page, down, up, first, lastKeys, last string) []Binding {
 	return []Binding{
 		bind("j down", "", "", down, intent.Move{By: 1}),
@@ -310,10 +317,12 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("tab right l", "", "", "for longer: this session, this project, always", intent.Extent{By: 1}),
 			bind("shift+tab left h", "", "", "for less long", intent.Extent{By: -1}),
 			bind("enter", "", "answer so", "answer, and make the rule", intent.Yes{}),
+			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "back", "back, nothing answered", intent.Back{}),
 		},
 		Rules: append(list("rule", "G end", "last rule"),
 			bind("d D", "", "forget it", "forget the selected rule", intent.Deny{}),
+			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "close", "close", intent.Back{}),
 		),
 		Denial: {
@@ -333,6 +342,7 @@ func bindings(leader string) map[Scope][]Binding {
 		Confirm: slices.Concat([]Binding{
 			bind("y", "", "yes", "do it", intent.Yes{}),
 			bind("n esc q enter", "", "no", "leave everything as it is", intent.Back{}),
+			bind("?", "", "", "show these keys", intent.Help{}),
 		}, text()),
 		Plan: {
 			bind("y", "", "yes", "carry out the plan that is shown", intent.Yes{}),
@@ -362,10 +372,12 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("r", "", "resume", "have it go on, over these files", intent.Resume{}),
 			bind("[", "", "replay", "go back along its course", intent.ActionStep{By: -1}),
 			bind("f", "", "fork", "start a session on these files, after asking", intent.Fork{}),
+			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "later", "close; the changes stay in the record", intent.Back{}),
 		},
 		List: append(list("apply", "G end", "last apply"),
 			bind("enter Z", "", "undo…", "undo the selected apply, after showing a plan", intent.Open{}),
+			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "close", "close", intent.Back{}),
 		),
 		File: append(list("line", "G end", "last line"),
@@ -376,16 +388,18 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "back", "close", intent.Back{}),
 		),
-		Reading: append(text(),
+		Reading: append(reading(),
 			bind("C", "", "", "copy the command, path, host or diff of what is selected", intent.TakeOut{}),
-			bind("esc q ? enter", "", "close", "close", intent.Back{}),
+			bind("?", "", "", "show these keys; again: no longer", intent.Help{}),
+			bind("esc q enter", "", "close", "close", intent.Back{}),
 		),
 		Input: {
 			bind("enter", "", "send", "send the line", intent.Yes{}),
 			bind("esc", "", "back", "back, nothing sent", intent.Back{}),
 		},
-		Found: append(text(),
+		Found: append(reading(),
 			bind("enter", "", "go there", "go to the action in Actions", intent.Yes{}),
+			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "back", "close", intent.Back{}),
 		),
 		Picker: {

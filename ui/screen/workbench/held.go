@@ -63,9 +63,15 @@ func (s *Screen) short(dst uv.Screen, q api.Question) string {
 }
 
 func (s *Screen) rightHints() []paint.Hint {
+	d := s.asking.dialogs.top()
 	switch {
-	case len(s.asking.dialogs.all) > 0 || s.leader:
+	case s.leader:
 		return nil
+	case d != nil:
+		if key := keys.First(intent.Help{}, d.Scope()); key != "" {
+			return []paint.Hint{{Key: key, Words: "help"}}
+		}
+		return nil // it takes text
 	case s.typing() || s.reading():
 		return []paint.Hint{{Key: afterLeader(intent.Help{}), Words: "help"}}
 	}

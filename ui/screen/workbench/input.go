@@ -152,6 +152,14 @@ const tooSoon = "too soon: keys count 0.4 s after it came into view and after an
 
 // dialogIntent lets a dialog handle an intent, and carries out what follows.
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
+	if _, help := i.(intent.Help); help {
+		if _, shown := d.(*dialog.Help); shown {
+			s.asking.dialogs.close(d)
+		} else {
+			s.asking.dialogs.open(&dialog.Help{Place: []keys.Scope{d.Scope()}, Off: d.Why})
+		}
+		return nil
+	}
 	care := d.Care(i)
 	if care != state.AtOnce && (repeat || !s.asking.guard.Takes(d.Target(), care, s.cfg.Now())) {
 		s.answerKey(themes.Warn, tooSoon)
@@ -237,8 +245,6 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.HeldStep:
 		s.asking.dialogs.close(d)
 		s.asking.walk(r.By, true, s.view.focus)
-	case intent.Help:
-		s.asking.dialogs.open(&dialog.Help{Place: []keys.Scope{d.Scope()}, Off: d.Why})
 	}
 	return nil
 }
