@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -37,6 +38,8 @@ import (
 	"stepbox/session/ledger"
 	"stepbox/session/tell"
 	"stepbox/store"
+	"stepbox/ui/keys"
+	"stepbox/ui/topics"
 )
 
 // asUser says that these tests were re-run by themselves as an ordinary user.
@@ -494,6 +497,52 @@ func TestHelpFits(t *testing.T) {
 				t.Errorf("%s: a line of %d characters: %s", cmd.CommandPath(), n, line)
 			}
 		}
+	}
+}
+
+// TestNamedCommands: the commands that the palette and the help pages name are commands,
+// with those flags, and help prints each page.
+func TestNamedCommands(t *testing.T) {
+	root := command()
+	named := func(where, words string) {
+		cmd, rest, err := root.Find(strings.Fields(words))
+		if err != nil || cmd == root {
+			t.Errorf("%s names %q, which is no command", where, words)
+			return
+		}
+		for _, w := range rest {
+			if flag, ok := strings.CutPrefix(w, "--"); ok && cmd.Flags().Lookup(flag) == nil {
+				t.Errorf("%s names %q, which has no such flag", where, words)
+			}
+		}
+	}
+	for _, s := range keys.Scopes {
+		for _, b := range append(keys.In(s), keys.Modes()...) {
+			if b.Plain() != "" {
+				named(b.Name, b.Plain())
+			}
+		}
+	}
+	in := regexp.MustCompile(`stepbox ((?:[a-z]+ ?)+(?:--[a-z-]+)?)`)
+	for _, x := range topics.All {
+		for _, found := range in.FindAllStringSubmatch(x.Text(), -1) {
+			if first := strings.Fields(found[1])[0]; first != "alone" && first != "help" {
+				named("help "+x.Name, found[1])
+			}
+		}
+		var out bytes.Buffer
+		root := command()
+		root.SetOut(&out)
+		root.SetArgs([]string{"help", x.Name})
+		if err := root.Execute(); err != nil || !strings.Contains(out.String(), x.Title) || !strings.Contains(out.String(), x.Text()) {
+			t.Errorf("help %s prints %q (%v)", x.Name, out.String(), err)
+		}
+	}
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetArgs([]string{"help", "nonsense"})
+	if err := root.Execute(); err == nil {
+		t.Error("help for nonsense isn't refused")
 	}
 }
 

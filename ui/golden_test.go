@@ -72,6 +72,7 @@ func TestGolden(t *testing.T) {
 			d.press(leader, "i")
 			return d
 		}, "processor"},
+		{"leader-panel", keysOn([]api.Question{sceneQuestion()}, leader, "w"), "and then"},
 		{"palette", keysOn(nil, leader, ":", "k"), "Commands"},
 		{"filter-typed", keysOn([]api.Question{sceneQuestion()}, leader, "4", "/", "key g", "key o", "w"), "enter keep it"},
 		{"filter-kept", keysOn([]api.Question{sceneQuestion()}, leader, "4", "/", "key g", "key o", "enter", "w"), "/ go"},

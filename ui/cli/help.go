@@ -1,10 +1,17 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"stepbox/ui/config"
+	"stepbox/ui/keys"
+	"stepbox/ui/topics"
 )
 
 // helpText is how the help of every command reads. It is plain, so that a pipe,
@@ -35,14 +42,22 @@ Flags:
 
 {{.CommandPath}} COMMAND --help says more of a command.
 {{- end}}
+{{- if not .HasParent}}
+{{.CommandPath}} help TOPIC explains: TOPICS.
+{{- end}}
 `
 
 // Plain sets how a root command and all below it speak: errors are the
 // caller's to print, help is plain text.
 func Plain(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetHelpTemplate(helpText)
-	root.SetUsageTemplate(helpText)
+	var names []string
+	for _, t := range topics.All {
+		names = append(names, t.Name)
+	}
+	text := strings.Replace(helpText, "TOPICS", strings.Join(names[:5], ", ")+",\n  "+strings.Join(names[5:], ", "), 1)
+	root.SetHelpTemplate(text)
+	root.SetUsageTemplate(text)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 }
 
@@ -61,7 +76,20 @@ func Known(root *cobra.Command) {
 	}
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Use, help.Short = "help [TOPIC|COMMAND...]", "Explain a topic, or a command"
+		command := help.Run
+		help.Run = nil
+		help.RunE = func(cmd *cobra.Command, args []string) error {
+			if t, ok := topic(args); ok {
+				return explain(cmd, root, t)
+			}
+			command(cmd, args)
+			return nil
+		}
 		help.Args = func(_ *cobra.Command, args []string) error {
+			if _, ok := topic(args); ok {
+				return nil
+			}
 			cmd, rest, err := root.Find(args)
 			if err != nil {
 				return fmt.Errorf("%w: %w", ErrUsage, err)
@@ -69,6 +97,30 @@ func Known(root *cobra.Command) {
 			return known(cmd, rest)
 		}
 	}
+}
+
+// topic is the page that help is asked for.
+func topic(args []string) (topics.Topic, bool) {
+	if len(args) != 1 {
+		return topics.Topic{}, false
+	}
+	return topics.Find(args[0])
+}
+
+// explain prints a page, through the pager on a terminal. A page that is called like a
+// command leads to that, too.
+func explain(cmd, root *cobra.Command, t topics.Topic) error {
+	keys.Use(config.Load(os.Getenv).Keys)
+	text := strings.ToUpper(t.Name) + ": " + t.Title + "\n\n" + t.Text()
+	if same, _, err := root.Find([]string{t.Name}); err == nil && same != root {
+		text += "\n" + same.CommandPath() + " --help lists the flags of the command.\n"
+	}
+	out, done := cmd.OutOrStdout(), func() error { return nil }
+	if isTerminal(out) {
+		out, done = page(cmd.Context(), out)
+	}
+	_, err := io.WriteString(out, text)
+	return errors.Join(err, done())
 }
 
 func known(cmd *cobra.Command, args []string) error {

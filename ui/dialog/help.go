@@ -3,7 +3,6 @@ package dialog
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,200 +12,193 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
-	"stepbox/ui/state"
+	"stepbox/ui/topics"
 )
 
-// Help shows every key of a place, from the innermost scope out.
+// Help shows every key of a place, from the innermost scope out, and behind them the
+// pages about one subject each. What is searched is searched in all of them, and in
+// the keys of all other places.
 type Help struct {
 	sheet
 	Place []keys.Scope
 	Intro string
 	Off   func(intent.Intent) string // why an intent does nothing now
+
+	page   int   // 0: the keys; n: the nth topic
+	find   *Line // what is searched; nil: nothing
+	typing bool  // the keys go to that line
+}
+
+// maxFind bounds what is searched, in bytes.
+const maxFind = 100
+
+func (h *Help) Scope() keys.Scope {
+	if h.typing {
+		return keys.Input
+	}
+	return keys.Helping
+}
+
+func (h *Help) Type(k tea.KeyPressMsg) {
+	if h.typing {
+		h.find.Type(k)
+		h.top = 0
+	}
+}
+
+func (h *Help) Paste(s string) {
+	if h.typing {
+		h.find.Insert(s)
+		h.top = 0
+	}
+}
+
+// Handle turns pages, searches, scrolls and closes.
+func (h *Help) Handle(i intent.Intent) intent.Intent {
+	switch i := i.(type) {
+	case intent.Search:
+		line := NewLine(maxFind)
+		h.find, h.typing, h.top = &line, true, 0
+	case intent.Yes:
+		h.typing = false
+	case intent.Turn:
+		n := len(topics.All) + 1
+		h.page, h.find, h.top = (h.page+i.By+n)%n, nil, 0
+	case intent.Back:
+		if h.find == nil {
+			return i
+		}
+		h.find, h.typing, h.top = nil, false, 0
+	default:
+		h.scroll(i)
+	}
+	return nil
 }
 
 func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := h.measure(area, 100)
-	rows := []row{{}}
-	if h.Intro != "" {
-		rows = append(rows, wrapped(dst, h.Intro, width, themes.SurfaceMuted)...)
-		rows = append(rows, row{})
+	title, rows := "Keys", []row(nil)
+	hints := []paint.Hint{{Key: "/", Words: "search"}, {Key: "tab", Words: "next page"}, {Key: "↑↓ pgdn", Words: "scroll"}, {Key: "esc", Words: "close"}}
+	switch {
+	case h.find != nil:
+		title, rows = "Help: search", h.found(dst, width)
+		hints = []paint.Hint{{Key: "enter", Words: "scroll through it"}, {Key: "esc", Words: "all again"}}
+	case h.page > 0:
+		t := topics.All[h.page-1]
+		title = fmt.Sprintf("Help: %s  %d/%d  %s", t.Name, h.page+1, len(topics.All)+1, t.Title)
+		rows = page(dst, t.Text(), width)
+	default:
+		rows = h.keys(dst, width, h.Place, "")
 	}
-	for _, s := range h.Place {
+	if h.find == nil {
+		h.draw(dst, area, f, []text{{title, themes.Strong}}, rows, hints, text{})
+		return nil
+	}
+	body := h.draw(dst, area, f, []text{{title, themes.Strong}}, rows, hints, text{})
+	if !h.typing || h.top > 0 {
+		return nil
+	}
+	return h.find.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "a word of what it does, or a key")
+}
+
+// page is a topic's text in rows: its lines are broken already.
+func page(dst uv.Screen, words string, width int) []row {
+	rows := []row{{}}
+	for line := range strings.Lines(words) {
+		rows = append(rows, row{spans: []text{{paint.Shorten(dst, strings.TrimRight(line, "\n"), width), themes.Surface}}})
+	}
+	return rows
+}
+
+// keys are the rows of the keys of places, or of those that have a word in them.
+func (h *Help) keys(dst uv.Screen, width int, place []keys.Scope, word string) []row {
+	var rows []row
+	if word == "" {
+		rows = append(rows, row{})
+		if h.Intro != "" {
+			rows = append(append(rows, wrapped(dst, h.Intro, width, themes.SurfaceMuted)...), row{})
+		}
+	}
+	for _, s := range place {
 		title := string(s)
 		if s == keys.Leader {
 			title += "  " + keys.LeaderKey()
 		}
-		rows = append(rows, row{spans: []text{{title, themes.Strong}}})
+		all := []row{{spans: []text{{title, themes.Strong}}}}
 		for _, b := range keys.In(s) {
-			words, k, key := b.Help().Desc, themes.Surface, themes.Key
-			if h.Off != nil {
-				if why := h.Off(b.Intent); why != "" {
-					k, key = themes.SurfaceMuted, themes.KeyOff
-					if !strings.Contains(words, why) {
-						words += " — " + why
-					}
-				}
+			if has(word, title, b.Help().Key, b.Name, b.Help().Desc) {
+				all = append(all, h.key(dst, width, b)...)
 			}
-			label := b.Help().Key
-			first := len(rows)
-			for _, r := range paint.Wrap(dst, words, width-20) {
-				rows = append(rows, row{indent: 2, spans: []text{
-					{padCells(dst, label, 16), key}, {r, k},
-				}})
-				label = ""
-			}
-			onward(rows[first:])
 		}
-		rows = append(rows, row{})
+		if len(all) > 1 {
+			rows = append(append(rows, all...), row{})
+		}
 	}
-	h.draw(dst, area, f, []text{{"Keys", themes.Strong}}, rows, foot(keys.Reading, nil), text{})
-	return nil
+	return rows
+}
+
+func (h *Help) key(dst uv.Screen, width int, b keys.Binding) (rows []row) {
+	words, k, key := b.Help().Desc, themes.Surface, themes.Key
+	if h.Off != nil {
+		if why := h.Off(b.Intent); why != "" {
+			k, key = themes.SurfaceMuted, themes.KeyOff
+			if !strings.Contains(words, why) {
+				words += " — " + why
+			}
+		}
+	}
+	label := b.Help().Key
+	for _, r := range paint.Wrap(dst, words, width-20) {
+		rows = append(rows, row{indent: 2, spans: []text{{padCells(dst, label, 16), key}, {r, k}}})
+		label = ""
+	}
+	onward(rows)
+	return rows
+}
+
+// found is what has the word: keys of this place first, then of others, then lines of
+// the pages. The first row is the line's.
+func (h *Help) found(dst uv.Screen, width int) []row {
+	word := strings.TrimSpace(h.find.Value())
+	rows := []row{{}, {}}
+	if h.typing = h.typing || word == ""; word == "" {
+		return append(rows, h.keys(dst, width, h.Place, "")[1:]...)
+	}
+	if !h.typing {
+		rows[0] = row{spans: []text{{"/" + word, themes.Key}}}
+	}
+	rows = append(rows, h.keys(dst, width, h.Place, word)...)
+	var others []keys.Scope
+	for _, s := range keys.Scopes {
+		if !slices.Contains(h.Place, s) {
+			others = append(others, s)
+		}
+	}
+	rows = append(rows, h.keys(dst, width, others, word)...)
+	for _, t := range topics.All {
+		said := false
+		for line := range strings.Lines(t.Text()) {
+			if !has(word, line) {
+				continue
+			}
+			if !said {
+				rows = append(rows, row{spans: []text{{"Help: " + t.Name, themes.Strong}}})
+				said = true
+			}
+			rows = append(rows, row{indent: 2, spans: []text{{paint.Shorten(dst, strings.TrimSpace(line), width-2), themes.Surface}}})
+		}
+	}
+	if len(rows) == 2 {
+		rows = append(rows, muted("  nothing has that"))
+	}
+	return rows
+}
+
+// has says whether one of the texts has a word, whatever its case; "" is in all.
+func has(word string, texts ...string) bool {
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), strings.ToLower(word)) })
 }
 
 func padCells(dst uv.Screen, s string, n int) string {
 	return s + strings.Repeat(" ", max(1, n-paint.Width(dst, s)))
-}
-
-// Palette finds a command by a part of its name.
-type Palette struct {
-	sheet
-	all   []keys.Binding
-	why   func(intent.Intent) string
-	below func() state.Target
-	line  Line
-	title string
-	at    int
-	first int // first command in view
-}
-
-// NewPalette offers commands; why says why one does nothing now, and below what
-// they would decide.
-func NewPalette(all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
-	return &Palette{all: all, why: why, below: below, line: NewLine(100), title: "Commands"}
-}
-
-// NewMenu offers a few of them.
-func NewMenu(title string, all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
-	p := NewPalette(all, why, below)
-	p.title = title
-	return p
-}
-
-// Target is what lies below, so that a command isn't for what came there since.
-func (p *Palette) Target() state.Target {
-	return state.Target{Hash: fmt.Sprint(p.below()), Place: "palette"}
-}
-
-func (p *Palette) Scope() keys.Scope { return keys.Picker }
-
-func (p *Palette) Handle(i intent.Intent) intent.Intent {
-	found := p.found()
-	switch i := i.(type) {
-	case intent.Back:
-		return i
-	case intent.Move:
-		if n := len(found); n > 0 {
-			p.at = (p.at + i.By + n) % n
-		}
-	case intent.Yes:
-		if p.at < len(found) && p.why(found[p.at].Intent) == "" {
-			return intent.Run{Intent: found[p.at].Intent}
-		}
-	}
-	return nil
-}
-
-func (p *Palette) Type(k tea.KeyPressMsg) {
-	was := p.line.Value()
-	p.line.Type(k)
-	if p.line.Value() != was {
-		p.at = 0
-	}
-}
-
-func (p *Palette) Paste(s string) {
-	p.line.Insert(s)
-	p.at = 0
-}
-
-// found is what matches, the best first.
-func (p *Palette) found() []keys.Binding {
-	type hit struct {
-		b     keys.Binding
-		score int
-	}
-	want := strings.ToLower(strings.TrimSpace(p.line.Value()))
-	var hits []hit
-	for _, b := range p.all {
-		if s, ok := fuzzy(strings.ToLower(b.Name), want); ok {
-			hits = append(hits, hit{b, s})
-		}
-	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return a.score - b.score })
-	var out []keys.Binding
-	if n, err := strconv.Atoi(strings.TrimLeft(want, "#:")); err == nil {
-		out = append(out, keys.Command(fmt.Sprintf("go to #%d", n), "select this action in Actions", intent.GoTo{Action: n}))
-	}
-	for _, h := range hits {
-		out = append(out, h.b)
-	}
-	return out
-}
-
-// fuzzy says whether all letters of want are in name in their order, and how far
-// apart: less is better.
-func fuzzy(name, want string) (int, bool) {
-	score, last := 0, -1
-	for _, r := range want {
-		if r == ' ' {
-			continue
-		}
-		i := strings.IndexRune(name[last+1:], r)
-		if i < 0 {
-			return 0, false
-		}
-		score += i
-		last += i + 1
-	}
-	return score, true
-}
-
-func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := p.measure(area, 76)
-	found := p.found()
-	p.at = max(0, min(p.at, len(found)-1))
-	// The list scrolls under the line, and keeps its height while letters narrow
-	// it down.
-	height := min(max(1, area.Dy()-7), 14)
-	p.first = max(0, min(p.first, len(found)-height))
-	p.first = max(min(p.first, p.at), p.at-height+1)
-	rows := []row{{}, row{}}
-	if len(found) == 0 {
-		rows = append(rows, muted("  no command has these letters"))
-	}
-	for i := p.first; i < min(p.first+height, len(found)); i++ {
-		b := found[i]
-		k, words := themes.Surface, b.Help().Desc
-		if why := p.why(b.Intent); why != "" {
-			k, words = themes.KeyOff, why
-		}
-		mark := "  "
-		if i == p.at {
-			mark = "▸ "
-			if k == themes.Surface {
-				k = themes.Key
-			}
-		}
-		rows = append(rows, row{spans: []text{
-			{mark, themes.Key}, {padCells(dst, b.Name, 20), k},
-			{paint.Shorten(dst, words, width-22), themes.SurfaceMuted},
-		}})
-	}
-	for len(rows) < 2+height {
-		rows = append(rows, row{})
-	}
-	p.top = 0
-	body := p.draw(dst, area, f, []text{{p.title, themes.Strong}}, rows,
-		[]paint.Hint{{Key: keys.First(intent.Yes{}, keys.Picker), Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, text{})
-	return p.line.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
 }

@@ -87,6 +87,7 @@ type (
 	Open      struct{ sealed }        // what is selected
 	Back      struct{ sealed }        // leave: dialog, zoom, pane, screen
 	Help      struct{ sealed }        // every key of this place
+	Turn      struct{ By int }        // help: the next or previous page
 	Palette   struct{ sealed }        // every command by name
 	Facts     struct{ sealed }        // what holds for this session
 	Detach    struct{ sealed }        // leave the session running
@@ -143,8 +144,7 @@ type (
 	KillAction  struct{ sealed }
 	KillSandbox struct{ sealed }
 	SetMode     struct{ Mode api.Mode }
-	Yes         struct{ sealed }     // confirm what a dialog asks
-	Unavailable struct{ Why string } // a key that is known and does nothing yet
+	Yes         struct{ sealed } // confirm what a dialog asks
 )
 
 // The agent's servers, and pages that it wants opened.
@@ -338,57 +338,57 @@ func AnswerTo(i Intent) api.Answer {
 	return ""
 }
 
-func (Publish) intent()     {}
-func (Unpublish) intent()   {}
-func (Copy) intent()        {}
-func (Browse) intent()      {}
-func (WebPage) intent()     {}
-func (Begin) intent()       {}
-func (Fork) intent()        {}
-func (HalfPage) intent()    {}
-func (Word) intent()        {}
-func (SelectText) intent()  {}
-func (Find) intent()        {}
-func (Focus) intent()       {}
-func (FocusStep) intent()   {}
-func (FocusTo) intent()     {}
-func (Resize) intent()      {}
-func (Arrange) intent()     {}
-func (Move) intent()        {}
-func (Page) intent()        {}
-func (Slide) intent()       {}
-func (Scroll) intent()      {}
-func (HeldStep) intent()    {}
-func (Match) intent()       {}
-func (Related) intent()     {}
-func (Hunk) intent()        {}
-func (Beside) intent()      {}
-func (Approve) intent()     {}
-func (Rollback) intent()    {}
-func (SetMode) intent()     {}
-func (Unavailable) intent() {}
-func (Decide) intent()      {}
-func (AskReason) intent()   {}
-func (AskRule) intent()     {}
-func (MakeRule) intent()    {}
-func (DropRule) intent()    {}
-func (Extent) intent()      {}
-func (Apply) intent()       {}
-func (Choose) intent()      {}
-func (AskCheck) intent()    {}
-func (SetCheck) intent()    {}
-func (UndoApply) intent()   {}
-func (Place) intent()       {}
-func (Label) intent()       {}
-func (DoKill) intent()      {}
-func (DoCopies) intent()    {}
-func (Run) intent()         {}
-func (Seek) intent()        {}
-func (ActionStep) intent()  {}
-func (FrameStep) intent()   {}
-func (Speed) intent()       {}
-func (SearchFor) intent()   {}
-func (Hit) intent()         {}
-func (SaveAs) intent()      {}
-func (GoTo) intent()        {}
-func (BisectFor) intent()   {}
+func (Publish) intent()    {}
+func (Unpublish) intent()  {}
+func (Copy) intent()       {}
+func (Browse) intent()     {}
+func (WebPage) intent()    {}
+func (Begin) intent()      {}
+func (Fork) intent()       {}
+func (HalfPage) intent()   {}
+func (Word) intent()       {}
+func (SelectText) intent() {}
+func (Find) intent()       {}
+func (Focus) intent()      {}
+func (FocusStep) intent()  {}
+func (FocusTo) intent()    {}
+func (Resize) intent()     {}
+func (Arrange) intent()    {}
+func (Turn) intent()       {}
+func (Move) intent()       {}
+func (Page) intent()       {}
+func (Slide) intent()      {}
+func (Scroll) intent()     {}
+func (HeldStep) intent()   {}
+func (Match) intent()      {}
+func (Related) intent()    {}
+func (Hunk) intent()       {}
+func (Beside) intent()     {}
+func (Approve) intent()    {}
+func (Rollback) intent()   {}
+func (SetMode) intent()    {}
+func (Decide) intent()     {}
+func (AskReason) intent()  {}
+func (AskRule) intent()    {}
+func (MakeRule) intent()   {}
+func (DropRule) intent()   {}
+func (Extent) intent()     {}
+func (Apply) intent()      {}
+func (Choose) intent()     {}
+func (AskCheck) intent()   {}
+func (SetCheck) intent()   {}
+func (UndoApply) intent()  {}
+func (Place) intent()      {}
+func (Label) intent()      {}
+func (DoKill) intent()     {}
+func (DoCopies) intent()   {}
+func (Run) intent()        {}
+func (Seek) intent()       {}
+func (ActionStep) intent() {}
+func (FrameStep) intent()  {}
+func (Speed) intent()      {}
+func (SearchFor) intent()  {}
+func (Hit) intent()        {}
+func (SaveAs) intent()     {}
+func (GoTo) intent()       {}
+func (BisectFor) intent()  {}

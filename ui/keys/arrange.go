@@ -32,7 +32,10 @@ type Arrangement struct {
 func Usual() *Arrangement { return &Arrangement{UsualLeader, bindings(UsualLeader)} }
 
 // typed are places where text is written: printing keys are its letters.
-var typed = []Scope{Searching, Filtering, Input, Form, Picker}
+var typed = []Scope{Searching, Filtering, Denial, Input, Form, Picker}
+
+// Typed says whether text is written in a place.
+func Typed(s Scope) bool { return slices.Contains(typed, s) }
 
 // Arrange makes an arrangement with a leader and changes, as many of them as go together.
 // It says of each change why it doesn't hold, or nil; and of the leader, which then is

@@ -53,17 +53,18 @@ const (
 	Ended     Scope = "The end of a session"
 	List      Scope = "The list of applies"
 	File      Scope = "A file as it was"
-	Reading   Scope = "Details, facts and help"
+	Reading   Scope = "Details and facts"
+	Helping   Scope = "Help"
 	Input     Scope = "A line of text"
 	Found     Scope = "What broke it"
 	Picker    Scope = "The command palette"
 )
 
 // Scopes lists the places, in the order of the reference.
-var Scopes = []Scope{Home, Inbox, Searching, Leader, Panes, Lists, Filtered, Filtering, Actions, Changes, Network, CopyMode, Replay, Decision, Between, Rule, Rules, Denial, Form, Confirm, Plan, Ended, List, File, Reading, Input, Found, Picker}
+var Scopes = []Scope{Home, Inbox, Searching, Leader, Panes, Lists, Filtered, Filtering, Actions, Changes, Network, CopyMode, Replay, Decision, Between, Rule, Rules, Denial, Form, Confirm, Plan, Ended, List, File, Reading, Helping, Input, Found, Picker}
 
 // shorts are the places by one word each.
-var shorts = strings.Fields("home inbox searching leader panes lists filtered filtering actions changes network copy replay question between rule rules denial new-session confirm plan ended applies file reading input found palette")
+var shorts = strings.Fields("home inbox searching leader panes lists filtered filtering actions changes network copy replay question between rule rules denial new-session confirm plan ended applies file reading help input found palette")
 
 // Short is the place in one word, by which a configuration names it.
 func (s Scope) Short() string { return shorts[slices.Index(Scopes, s)] }

@@ -240,7 +240,7 @@ func (s *Screen) Paste(text string) tea.Cmd {
 func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	b, ok := keys.Find(k, s.dialog.Scope())
 	if !ok {
-		if w, ok := s.dialog.(dialog.Writer); ok {
+		if w, ok := s.dialog.(dialog.Writer); ok && keys.Typed(s.dialog.Scope()) {
 			w.Type(k)
 			return nil, s.listFolders()
 		}

@@ -66,6 +66,8 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	}
 	s.course.draw(dst, s.view.panes.Transport, f)
 	s.heldLine(dst, s.view.panes.Held, f)
+	body := uv.Rect(0, s.view.panes.Title.Max.Y, area.Dx(), s.view.panes.Held.Min.Y-s.view.panes.Title.Max.Y)
+	defer s.panel(dst, body, f)
 	if docked != nil {
 		df := f
 		df.Focused = docked == top
@@ -74,7 +76,6 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	if top == nil || docked == top {
 		return cursor
 	}
-	body := uv.Rect(0, s.view.panes.Title.Max.Y, area.Dx(), s.view.panes.Held.Min.Y-s.view.panes.Title.Max.Y)
 	paint.Dim(dst, body, p.S(themes.Faint))
 	return top.Draw(dst, body, f)
 }

@@ -89,8 +89,6 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Forget:
 		newest, _ := s.rules.newest()
 		return s.rules.take(newest, nil)
-	case intent.Unavailable:
-		s.tell(themes.Info, "%s", i.Why)
 	case intent.KillSandbox:
 		s.asking.dialogs.open(dialog.ConfirmKill(0, ""))
 	default:

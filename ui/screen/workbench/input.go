@@ -41,8 +41,8 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return s.selectKey(k)
 	}
 	if keys.IsLeader(k) {
-		s.leader = true
-		return nil
+		s.leader, s.ledAt = true, s.cfg.Now()
+		return s.after(panelAfter, func() tea.Cmd { return nil }) // then the panel is drawn
 	}
 	d := s.asking.dialogs.top()
 	if (d == nil && s.typing() || s.asking.followed()) && s.asking.drops(name) {
@@ -91,7 +91,7 @@ func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
 	if b, ok := keys.Find(k, d.Scope()); ok {
 		return s.dialogIntent(d, b.Intent, k.IsRepeat)
 	}
-	if w, ok := d.(dialog.Writer); ok {
+	if w, ok := d.(dialog.Writer); ok && keys.Typed(d.Scope()) {
 		w.Type(k)
 		return nil
 	}

@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -144,16 +145,45 @@ func (s *Screen) help() {
 func (s *Screen) palette() {
 	all := append(s.takes(s.below()), s.offers()...)
 	seen := map[string]bool{}
-	for _, scope := range append(s.scopes(), keys.Lists, keys.Actions, keys.Changes, keys.Leader, keys.Panes) {
+	places := append(s.scopes(), keys.Lists, keys.Actions, keys.Changes, keys.Leader, keys.Panes)
+	if s.typing() { // the ways from there come first
+		places = []keys.Scope{keys.Leader, keys.Actions, keys.Changes, keys.Lists, keys.Panes}
+	}
+	for _, scope := range places {
 		for _, b := range keys.In(scope) {
-			if b.Name != "" && !seen[b.Name] {
-				seen[b.Name] = true
-				all = append(all, b)
+			if b.Name == "" || seen[b.Name] || s.whyAtAll(b.Intent) != "" {
+				continue
 			}
+			seen[b.Name] = true
+			b.SetHelp(strings.TrimSpace(s.way(scope)+" "+b.First()), b.Help().Desc)
+			all = append(all, b)
 		}
 	}
 	all = append(all, keys.Modes()...)
 	s.asking.dialogs.open(dialog.NewPalette(all, s.Why, s.below))
+}
+
+// way is what is pressed from here before a key of a place; "": nothing.
+func (s *Screen) way(to keys.Scope) string {
+	typing := s.typing()
+	switch {
+	case to == keys.Leader:
+		return keys.LeaderKey()
+	case typing && (to == keys.Panes || to == keys.Lists):
+		return afterLeader(intent.Focus{Pane: intent.Changes})
+	case to == keys.Panes, to == keys.Lists, to == keys.Scope(s.view.focus.String()), to == keys.Replay:
+		return ""
+	}
+	for _, p := range intent.Panes {
+		if keys.Scope(p.String()) != to {
+			continue
+		}
+		if typing {
+			return afterLeader(intent.Focus{Pane: p})
+		}
+		return keys.First(intent.Focus{Pane: p}, keys.Panes)
+	}
+	return ""
 }
 
 // describe says an action's state for its details.

@@ -79,6 +79,7 @@ type Screen struct {
 	leader     bool          // the leader key was pressed
 	left       string        // the key that left copy mode, and
 	leftAt     time.Time     // when it was pressed last
+	ledAt      time.Time     // when
 	window     bool          // the person's terminal window has the focus
 	refocus    time.Time     // when it got it last
 	stopBisect func()        // ends the search for what broke something; nil before the first

@@ -1,0 +1,178 @@
+package dialog
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/paint"
+	"stepbox/ui/state"
+)
+
+// Palette finds a command by a part of its name.
+type Palette struct {
+	sheet
+	all   []keys.Binding
+	why   func(intent.Intent) string
+	below func() state.Target
+	line  Line
+	title string
+	at    int
+	first int // first command in view
+}
+
+// NewPalette offers commands; why says why one does nothing now, and below what
+// they would decide.
+func NewPalette(all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
+	return &Palette{all: all, why: why, below: below, line: NewLine(100), title: "Commands"}
+}
+
+// NewMenu offers a few of them.
+func NewMenu(title string, all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
+	p := NewPalette(all, why, below)
+	p.title = title
+	return p
+}
+
+// Target is what lies below, so that a command isn't for what came there since.
+func (p *Palette) Target() state.Target {
+	return state.Target{Hash: fmt.Sprint(p.below()), Place: "palette"}
+}
+
+func (p *Palette) Scope() keys.Scope { return keys.Picker }
+
+func (p *Palette) Handle(i intent.Intent) intent.Intent {
+	found := p.found()
+	switch i := i.(type) {
+	case intent.Back:
+		return i
+	case intent.Move:
+		if n := len(found); n > 0 {
+			p.at = (p.at + i.By + n) % n
+		}
+	case intent.Yes:
+		if p.at < len(found) && p.why(found[p.at].Intent) == "" {
+			return intent.Run{Intent: found[p.at].Intent}
+		}
+	}
+	return nil
+}
+
+func (p *Palette) Type(k tea.KeyPressMsg) {
+	was := p.line.Value()
+	p.line.Type(k)
+	if p.line.Value() != was {
+		p.at = 0
+	}
+}
+
+func (p *Palette) Paste(s string) {
+	p.line.Insert(s)
+	p.at = 0
+}
+
+// found is what matches, the best first.
+func (p *Palette) found() []keys.Binding {
+	type hit struct {
+		b     keys.Binding
+		score int
+	}
+	want := strings.ToLower(strings.TrimSpace(p.line.Value()))
+	var hits []hit
+	for _, b := range p.all {
+		if s, ok := fuzzy(strings.ToLower(b.Name+" "+b.Plain()), want); ok {
+			hits = append(hits, hit{b, s})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return a.score - b.score })
+	var out []keys.Binding
+	if n, err := strconv.Atoi(strings.TrimLeft(want, "#:")); err == nil {
+		out = append(out, keys.Command(fmt.Sprintf("go to #%d", n), "select this action in Actions", intent.GoTo{Action: n}))
+	}
+	for _, h := range hits {
+		out = append(out, h.b)
+	}
+	return out
+}
+
+// fuzzy says whether all letters of want are in name in their order, and how far
+// apart: less is better.
+func fuzzy(name, want string) (int, bool) {
+	score, last := 0, -1
+	for _, r := range want {
+		if r == ' ' {
+			continue
+		}
+		i := strings.IndexRune(name[last+1:], r)
+		if i < 0 {
+			return 0, false
+		}
+		score += i
+		last += i + 1
+	}
+	return score, true
+}
+
+// The palette's columns: a name, the keys, the command of a shell.
+const nameCols, keyCols, plainCols = 22, 16, 24
+
+// plain is the command of a shell that does what a binding does, or nothing.
+func plain(b keys.Binding) string {
+	if b.Plain() == "" {
+		return ""
+	}
+	return "stepbox " + b.Plain()
+}
+
+func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	width := p.measure(area, 104)
+	found := p.found()
+	p.at = max(0, min(p.at, len(found)-1))
+	// The list scrolls under the line, and keeps its height while letters narrow
+	// it down.
+	height := min(max(1, area.Dy()-8), 14)
+	p.first = max(0, min(p.first, len(found)-height))
+	p.first = max(min(p.first, p.at), p.at-height+1)
+	rows, note := []row{{}, {}}, text{}
+	if len(found) == 0 {
+		rows = append(rows, muted("  no command has these letters"))
+	}
+	for i := p.first; i < min(p.first+height, len(found)); i++ {
+		b := found[i]
+		k, words := themes.Surface, b.Help().Desc
+		if why := p.why(b.Intent); why != "" {
+			k, words = themes.KeyOff, why
+		}
+		mark := "  "
+		if i == p.at {
+			mark = "▸ "
+			if k == themes.Surface {
+				k = themes.Key
+			}
+		}
+		rows = append(rows, row{spans: []text{
+			{mark, themes.Key}, {padCells(dst, b.Name, nameCols), k}, {padCells(dst, b.Help().Key, keyCols), themes.Key}, {padCells(dst, plain(b), plainCols), themes.SurfaceMuted},
+		}})
+		if room := width - 2 - nameCols - keyCols - plainCols; room > 20 {
+			last := &rows[len(rows)-1]
+			last.spans = append(last.spans, text{paint.Shorten(dst, words, room), themes.SurfaceMuted})
+		}
+		if i == p.at {
+			note = text{paint.Shorten(dst, words, width), themes.SurfaceMuted}
+		}
+	}
+	for len(rows) < 2+height {
+		rows = append(rows, row{})
+	}
+	p.top = 0
+	body := p.draw(dst, area, f, []text{{p.title, themes.Strong}}, rows,
+		[]paint.Hint{{Key: keys.First(intent.Yes{}, keys.Picker), Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, note)
+	return p.line.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
+}

@@ -1,0 +1,73 @@
+package ui
+
+import (
+	"testing"
+	"time"
+)
+
+// After the leader a panel lists what can follow, a moment later; it takes no key.
+func TestWhatFollowsTheLeader(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	d.press(leader)
+	d.lacks("and then")
+	d.advance(400 * time.Millisecond)
+	d.shows("ctrl+] and then")
+	d.shows("detach")
+	d.shows("look back")
+	d.press("2")
+	d.lacks("and then")
+	d.shows("┏ 2 Changes")
+}
+
+// Help has the keys of the focused pane first, then others; what is searched is found in
+// all places and pages.
+func TestHelpIsSearched(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	d.press(leader, "2", "?")
+	inOrder(t, d.text(), "Keys", "Changes", "next row")
+	d.press("/")
+	for _, k := range "blame" {
+		d.press(string(k))
+	}
+	inOrder(t, d.text(), "Changes", "with the")
+	d.lacks("select the file or folder")
+	d.press("enter", "esc")
+	d.shows("select the file or folder")
+	d.press("/", "z", "z", "z")
+	d.shows("nothing has that")
+	d.press("esc", "tab")
+	d.shows("Help: keys  2/11")
+	d.press("shift+tab", "shift+tab")
+	d.shows("Help: themes  11/11")
+	d.press("x")
+	d.shows("x does nothing here")
+	d.press("esc")
+	d.lacks("Help:")
+	d.shows("┏ 2 Changes")
+	if got := d.c.LastTerminal().Got(); got != "" {
+		t.Errorf("the agent got %q", got)
+	}
+}
+
+// The palette names the keys from where the person is, and the command of a shell.
+func TestPaletteNamesKeysAndCommands(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	for _, c := range []struct {
+		from []string
+		keys string
+	}{{[]string{leader}, "ctrl+] 4 u"}, {[]string{leader, "4"}, " u "}, {[]string{leader, "2"}, "4 u"}} {
+		d.press(append(c.from, ":")...)
+		for _, k := range "roll back this" {
+			if k == ' ' {
+				d.press("space")
+				continue
+			}
+			d.press(string(k))
+		}
+		inOrder(t, d.text(), "▸ roll back this", c.keys, "stepbox rollback --action")
+		d.press("esc", leader, "1")
+	}
+}

@@ -1,0 +1,17 @@
+package keys
+
+// plain are the commands of a shell that do what is called so.
+var plain = map[string]string{
+	"approve": "approve", "allow always": "approve --always", "step into": "approve --into", "step over": "approve --over", "approve and keep": "approve --keep", "deny": "deny", "keep": "keep",
+	"roll back this": "rollback --action", "roll back to before": "rollback --to-before", "redo": "rollback --redo", "roll back home": "rollback --home",
+	"apply": "apply", "apply without": "apply --without", "undo apply": "apply --undo", "export": "export", "resume": "resume", "fork": "fork",
+	"pause": "pause", "continue": "continue", "kill action": "kill --action", "kill sandbox": "kill",
+	"mode step": "mode step", "mode policy": "mode policy", "mode watch": "mode watch",
+	"replay": "replay", "now": "attach", "search": "grep", "find what broke this": "bisect", "view file": "cat", "blame": "blame",
+	"changes": "diff", "network": "net", "actions": "show", "facts": "show", "home": "ls", "detach": "attach", "rules": "policy show", "forget rule": "allow --forget",
+	"help": "help", "new": "run", "open": "attach", "rename": "label --name", "tag": "label --tag", "note": "label --note", "pin": "label --pin", "trash": "rm",
+}
+
+// Plain is the command of a shell, after stepbox, that does what a binding does; "" where
+// there is none.
+func (b Binding) Plain() string { return plain[b.Name] }
