@@ -216,10 +216,11 @@ func TestGoldenStates(t *testing.T) {
 // No frame may be wider or taller than the screen, whatever the size.
 func TestEverySizeFits(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion(), sceneLongQuestion()), 120, 35, "plain")
-	for _, keys := range [][]string{nil, {leader, "2"}, {"z"}, {"3"}, {"4"}, {"enter"}, {"esc", "?"}, {"esc", ":"}} {
+	for _, keys := range [][]string{nil, {leader, "2"}, {"z"}, {"3"}, {"4"}, {"enter"}, {"esc", "?"}, {"esc", ":"},
+		{"esc", "1", leader, "space"}, {leader, "space"}, {"("}, {leader, "space"}, {")", "<"}, {leader, "i"}} {
 		d.press(keys...)
-		for w := 1; w <= 210; w += 13 {
-			for h := 1; h <= 60; h += 7 {
+		for _, w := range []int{1, 20, 39, 40, 53, 66, 79, 80, 93, 106, 119, 120, 133, 146, 172, 199, 240, 500} {
+			for _, h := range []int{1, 5, 11, 12, 15, 16, 22, 29, 36, 50, 64, 200} {
 				d.send(tea.WindowSizeMsg{Width: w, Height: h})
 				lines := strings.Split(d.content, "\n")
 				if len(lines) > h {

@@ -275,7 +275,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	default:
 		box.Right = paint.Line{{Text: "session", Style: f.P.S(themes.Muted)}}
 	}
-	if n, ok := p.at(); ok && n.file >= 0 {
+	if n, ok := p.at(); ok && n.file >= 0 && area.Dx() >= 44 {
 		box.Right = append(box.Right, paint.Span{Text: fmt.Sprintf("  %d/%d", n.file+1, p.shown().Total), Style: f.P.S(themes.Muted)})
 	}
 	if p.filter.Narrows() && p.Action == 0 && area.Dx() < 48 {

@@ -70,8 +70,11 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piec
 // crumbs are the way from the session to where the keys go. The last ones go first.
 func (s *Screen) crumbs() (out []piece) {
 	weight := 47
-	if s.view.zoom {
+	switch {
+	case s.view.zoom:
 		weight += 12 // what is read stands nowhere else
+	case s.view.focus == intent.Terminal:
+		weight = 31 // it is where one is mostly
 	}
 	add := func(words string) {
 		if words != "" {
@@ -99,7 +102,9 @@ func (s *Screen) crumbs() (out []piece) {
 			add(network.Destination(f.Last))
 		}
 	case intent.Actions:
-		add(number(s.asking.list.Selected()))
+		if n := s.asking.list.Selected(); !s.past() || n != s.course.current() {
+			add(number(n))
+		}
 	}
 	return out
 }
