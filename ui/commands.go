@@ -12,6 +12,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/config"
+	"stepbox/ui/intent"
 	"stepbox/ui/layout"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
@@ -92,7 +93,7 @@ func (m *Model) join(o opened) tea.Cmd {
 		Client: m.opt.Client,
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
 		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked,
-		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep, Copies: m.copies,
+		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep, Copies: m.copies, Then: o.then,
 		Method: func() ansi.Method { return m.method },
 		Copy:   m.copy, Open: m.open,
 		Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,
@@ -100,6 +101,9 @@ func (m *Model) join(o opened) tea.Cmd {
 	if r := m.opt.Replay; r != nil && o.id == m.opt.Session {
 		m.opt.Replay = nil // the first time alone
 		m.bench.ReplayFrom(r.At, r.Speed)
+	}
+	if _, replay := o.then.(intent.Replay); replay {
+		m.bench.ReplayFrom("", 1)
 	}
 	cmd := tea.Batch(m.bench.Init(), m.bench.Resize(m.cols, m.rows))
 	if words := m.unsaid; words != "" {

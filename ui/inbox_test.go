@@ -1,13 +1,17 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/exp/golden"
+
 	"stepbox/session/api"
+	"stepbox/ui/intent"
 )
 
 // liveScene is the scene's live session with n-1 more over the same folder, as agents beside
@@ -216,6 +220,62 @@ func TestHomeTellsOfAnEnd(t *testing.T) {
 	s := sceneSession()
 	s.State, s.EndedAt, s.Exit, s.Held, s.Unapplied = api.SessionEnded, sceneNow, &api.Exit{Code: 3}, 0, 2
 	c.Put(api.Event{Session: &s})
-	d.shows("fix-tests ended: exit 3: 2 files aren't in the project")
-	d.shows("enter review")
+	d.shows("fix-tests ended: exit 3; 2 files aren't in the project · enter review · w apply…")
+	d.shows("R replay")
+	c.SetApply(func(r api.ApplyRequest) api.ApplyPlan { return scenePlan(r, 1) })
+	d.press("w")
+	d.shows("4 written")
+}
+
+// The screens of home: with the golden ones of TestGoldenHome, every state of it.
+func TestGoldenInbox(t *testing.T) {
+	t.Parallel()
+	held := func() *fakeClient {
+		q := plainQuestion()
+		c := liveScene(6, q, sceneConnection())
+		for i := 1; i < 6; i++ {
+			id := fmt.Sprintf("live%04d", i)
+			c.PutOf(id, api.Event{Usage: &api.Usage{CPU: float64(i) / 3, Memory: int64(i) << 28, Pids: i, Sent: 900, Received: int64(i) << 20, Unapplied: i, Printed: 1, Last: fmt.Sprintf("ok  	parser/part%d  0.0%ds", i, i)}})
+		}
+		askIn(c, "live0001", q, 3, "")
+		askIn(c, "live0002", q, 9, "make clean")
+		edit := sceneEdit()
+		c.PutOf("live0003", api.Event{Question: &edit})
+		return c
+	}
+	for _, s := range []struct {
+		name  string
+		c     func() *fakeClient
+		keys  []string
+		shows string
+	}{
+		{"one", func() *fakeClient { return liveScene(1) }, nil, "412M"},
+		{"many", held, []string{"tab", "j"}, "2×"},
+		{"command", held, []string{"tab", "j", "j", "enter"}, "equal one elsewhere"},
+		{"edit", held, []string{"tab", "j", "enter"}, "edit held"},
+		{"new", func() *fakeClient { return liveScene(1) }, []string{"n"}, "New session"},
+		{"ended", func() *fakeClient { return liveScene(2) }, nil, "w apply"},
+	} {
+		for _, size := range sizes {
+			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {
+				t.Parallel()
+				d := drive(t, s.c(), size[0], size[1], Options{Theme: "dark", Version: "v0.1.0", Here: "/home/ada/src/parser",
+					Start: func(context.Context, intent.Begin) (string, error) { return "", nil }})
+				d.shows("fix-tests")
+				d.idle()
+				d.advance(time.Second)
+				d.press(s.keys...)
+				if s.name == "ended" {
+					x := sceneSession()
+					x.State, x.EndedAt, x.Exit, x.Held, x.Unapplied = api.SessionEnded, sceneNow, &api.Exit{Code: 3}, 0, 2
+					d.c.Put(api.Event{Session: &x})
+				}
+				d.shows(s.shows)
+				d.idle()
+				d.advance(time.Second)
+				d.idle()
+				golden.RequireEqual(t, d.content)
+			})
+		}
+	}
 }

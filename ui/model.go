@@ -70,6 +70,7 @@ type (
 		session api.Session
 		shapes  layout.Shapes // that are kept
 		err     error
+		then    intent.Intent // what is done there first, or nil
 	}
 )
 
@@ -290,6 +291,11 @@ func (m *Model) fromHome(i intent.Intent) tea.Cmd {
 			m.home.Opening = true
 			return m.find(opened{id: s.ID, at: at, words: words})
 		}
+	case intent.Apply, intent.Replay:
+		if ok && m.bench == nil {
+			m.home.Opening = true
+			return m.find(opened{id: s.ID, then: i})
+		}
 	}
 	return nil
 }
@@ -305,7 +311,7 @@ func (m *Model) goTo(to intent.Intent) tea.Cmd {
 		return tea.Quit
 	case intent.Home:
 		if m.bench.Over() {
-			m.home.Notice = m.bench.Farewell() // what is to be done with its work
+			m.home.Ended(m.bench.Session())
 		}
 		m.close()
 		return m.goHome()

@@ -89,6 +89,8 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("[ left", "", "", "previous place that has it", intent.Place{By: -1}),
 			bind("r", "resume", "resume", "have an ended session go on, over its files as it left them, after asking", intent.Resume{}),
 			bind("f", "fork", "fork", "start a session on the files it had at the end, or where the search found it, after asking", intent.Fork{}),
+			bind("w", "apply", "", "open it, with the plan to write its changes to the project folder", intent.Apply{}),
+			bind("R", "replay", "", "replay it from its start", intent.Replay{}),
 			bind("v", "preview", "preview", "show or hide what the session did", intent.Preview{}),
 			bind("e", "rename", "", "give it another name", intent.Rename{}),
 			bind("t", "tag", "", "edit its tags", intent.Tag{}),

@@ -204,7 +204,7 @@ func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 		l := line{x, u, f.Now}
 		l.row(dst, row, f, cols)
 		if high > 1 {
-			s.secondRow(dst, uv.Rect(row.Min.X, row.Min.Y+1, row.Dx(), 1), f, l)
+			s.secondRow(dst, uv.Rect(row.Min.X, row.Min.Y+1, row.Dx(), 1), f, l, cols)
 		}
 		if top+i == s.at {
 			paint.Ground(dst, row, f.P.S(themes.Selected))

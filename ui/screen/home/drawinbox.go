@@ -69,6 +69,10 @@ func wants(q api.Question) string {
 		return paint.Wants(q)
 	case q.Command != nil:
 		return "$ " + paint.Clean(q.Command.Title())
+	case len(q.Changes) == 1:
+		return "changes " + paint.Clean(q.Changes[0].Path)
+	case len(q.Changes) > 1:
+		return fmt.Sprintf("changes %s and %d more", paint.Clean(q.Changes[0].Path), len(q.Changes)-1)
 	}
 	return paint.Clean(q.Title)
 }

@@ -363,6 +363,11 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 	switch i := i.(type) {
 	case intent.Open:
 		return i, nil
+	case intent.Apply, intent.Replay:
+		if x.Trashed.IsZero() {
+			return i, nil
+		}
+		s.Notice = "it is in the trash: u brings it back"
 	case intent.Resume:
 		switch {
 		case s.Starting:

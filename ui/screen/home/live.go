@@ -97,7 +97,7 @@ func (s *Screen) news() tea.Cmd {
 			s.Notice = fmt.Sprintf("%s #%d: %s", paint.Clean(name(st.Session)), q.Action, paint.Clean(st.Closed(q.ID)))
 		}
 		if lived && !st.Session.Live() {
-			s.over(st.Session)
+			s.Ended(st.Session)
 			cmd = s.Refresh()
 		}
 	})
@@ -105,27 +105,23 @@ func (s *Screen) news() tea.Cmd {
 	return tea.Batch(cmd, s.settle())
 }
 
-// over says that a session has ended, and what can be done next.
-func (s *Screen) over(x api.Session) {
-	s.Notice = name(x) + " " + ending(x) + nextSteps(x)
-}
-
-// ending is how a session ended, as part of a sentence.
-func ending(x api.Session) string {
+// Ended says that a session has ended, and what can be done next; it is selected, unless
+// the person is at something else.
+func (s *Screen) Ended(x api.Session) {
 	_, _, words := State(x)
-	return words
-}
-
-// nextSteps are the keys for a session that has ended, after what waits in it.
-func nextSteps(x api.Session) string {
-	out := ": nothing of it is missing in the project"
+	s.Notice = paint.Clean(name(x)) + " " + words
 	if x.Unapplied > 0 {
-		out = ": " + paint.Count(x.Unapplied, "file isn't", "files aren't") + " in the project"
+		s.Notice += "; " + paint.Count(x.Unapplied, "file isn't", "files aren't") + " in the project"
+	}
+	if s.board == nil { // it comes from there
+		s.chosen = x.ID
+	}
+	if s.chosen != x.ID {
+		return
 	}
 	for _, h := range afterEnd(x) {
-		out += " · " + h.Key + " " + h.Words
+		s.Notice += " · " + h.Key + " " + h.Words
 	}
-	return out
 }
 
 // afterEnd are the next steps after a session's end.

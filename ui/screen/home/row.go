@@ -205,7 +205,7 @@ func label(x api.Session) string {
 
 // secondRow is below a live session's row where there is room: where it works, and the
 // last line of its output.
-func (s *Screen) secondRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, l line) {
+func (s *Screen) secondRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, l line, cols []column) {
 	p := f.P
 	at := r.Min.X + 3
 	end := r.Max.X - 1
@@ -213,7 +213,7 @@ func (s *Screen) secondRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, l line)
 		text  string
 		token themes.Token
 	}{{project(l), themes.Muted}, {branch(l), themes.Muted}} {
-		if w.text != "·" {
+		if w.text != "·" && len(cols) < len(liveColumns)-1 { // else they have columns
 			at = paint.Clip(dst, at, r.Min.Y, min(end, at+24), w.text, p.S(w.token)) + 2
 		}
 	}

@@ -37,8 +37,9 @@ type Config struct {
 	Shapes layout.Shapes      // how the person divides the screen
 	// Keep remembers one of them; nil forgets. It may take long.
 	Keep  func(layout.Kind, layout.Shape) error
-	At    api.Moment // to begin with; "": now
-	Words string     // that were searched, At a place that has them
+	At    api.Moment    // to begin with; "": now
+	Words string        // that were searched, At a place that has them
+	Then  intent.Intent // what is done once it is shown: Apply, or nil
 	// Watching says that nothing is to be decided, typed or changed from here.
 	Watching bool
 	Known    api.Session // what is known of the session before its events arrive
@@ -116,6 +117,9 @@ func (s *Screen) Init() tea.Cmd {
 
 // Link is the connection that the screen lives on.
 func (s *Screen) Link() *link.Link { return s.link }
+
+// Session is the session as it is now.
+func (s *Screen) Session() api.Session { return s.present().Session }
 
 // Held is how many questions wait.
 func (s *Screen) Held() int { return len(s.present().Questions) }
@@ -294,6 +298,9 @@ func (s *Screen) events(m link.Events) (cmd tea.Cmd) {
 		}
 		if s.cfg.Words != "" && s.Over() {
 			cmd = s.course.search(s.cfg.Words, true)
+		}
+		if apply, ok := s.cfg.Then.(intent.Apply); ok {
+			cmd = tea.Batch(cmd, s.handle(apply, state.Target{}, false))
 		}
 	}
 	s.lostEv = ""
