@@ -57,7 +57,7 @@ func (m *Model) pass() tea.Cmd {
 			break
 		}
 		words := harmless(strings.TrimLeft(note.Title+": "+note.Text, ": "))
-		cmd = tea.Batch(cmd, m.bench.Tell(themes.Info, "the agent says: "+words))
+		m.bench.Says(words)
 		if c.Agent && !m.unwanted() {
 			name := "stepbox: " + harmless(m.bench.Name())
 			m.signal += osc(c.OSC, name, "› "+words, m.opt.Getenv)

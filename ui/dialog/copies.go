@@ -28,7 +28,7 @@ func ConfirmCopies(copied string) *Confirm {
 		build: func(dst uv.Screen, width int) []row {
 			var out []row
 			if copied != "" {
-				out = pair(dst, "it copies", paint.Bytes(int64(len(copied)))+", which "+begins(copied), width, themes.Strong)
+				out = pair(dst, "it copies", size(copied)+", which "+begins(copied), width, themes.Strong)
 				var lines []row
 				for line := range strings.SplitSeq(strings.ReplaceAll(api.Trim(copied, copyShown), "\t", "    "), "\n") {
 					for _, r := range paint.Wrap(dst, line, width-2) {
@@ -42,6 +42,13 @@ func ConfirmCopies(copied string) *Confirm {
 			return append(out, wrapped(dst, words, width, themes.Warn)...)
 		},
 	}
+}
+
+func size(text string) string {
+	if len(text) < 1<<10 {
+		return paint.Count(len(text), "byte", "bytes")
+	}
+	return paint.Bytes(int64(len(text)))
 }
 
 func begins(text string) string {

@@ -121,8 +121,12 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 		if len(s.st.Questions) > 0 {
 			return []paint.Hint{{Key: afterLeader(intent.FirstHeld{}), Words: "open it"}, {Key: afterLeader(intent.Focus{Pane: intent.Actions}), Words: "actions"}, {Key: afterLeader(intent.Detach{}), Words: "detach"}}
 		}
-		return []paint.Hint{{Key: leader + " " + keys.OfPanes(keys.Leader), Words: "panes"}, {Key: afterLeader(intent.Zoom{}), Words: "zoom"},
-			{Key: afterLeader(intent.Detach{}), Words: "detach"}, {Key: afterLeader(intent.Replay{}), Words: "look back"}}
+		var copies []paint.Hint
+		if s.signals.waits != "" {
+			copies = []paint.Hint{{Key: afterLeader(intent.FirstHeld{}), Words: "the agent's copy"}}
+		}
+		return append(copies, []paint.Hint{{Key: leader + " " + keys.OfPanes(keys.Leader), Words: "panes"}, {Key: afterLeader(intent.Zoom{}), Words: "zoom"},
+			{Key: afterLeader(intent.Detach{}), Words: "detach"}, {Key: afterLeader(intent.Replay{}), Words: "look back"}}...)
 	}
 	var out, back, last []paint.Hint // back: what is known of the selected thing's past, where it is wide
 	_, held := s.question()

@@ -45,7 +45,7 @@ func (s *signalling) hear() tea.Cmd {
 		return s.copy(heard.Copied)
 	case !known:
 		if s.waits == "" {
-			s.tell(themes.Warn, "the agent wants to copy %s to your clipboard: %s shows it", amount(heard.Copied), afterLeader(intent.FirstHeld{}))
+			s.tellToo(themes.Warn, fmt.Sprintf("the agent wants to copy %s to your clipboard: %s shows it", amount(heard.Copied), afterLeader(intent.FirstHeld{})))
 		}
 		s.waits = heard.Copied
 	}
@@ -57,6 +57,18 @@ func (s *Screen) Heard() link.Signals {
 	out := s.signals.passed
 	s.signals.passed = link.Signals{}
 	return out
+}
+
+const agentSays = "the agent says: "
+
+// Says tells what the agent says, beside what is told already, but in the place of what the
+// agent said before.
+func (s *Screen) Says(words string) {
+	if strings.HasPrefix(s.notice.text, agentSays) {
+		s.tell(themes.Info, agentSays+"%s", words)
+		return
+	}
+	s.tellToo(themes.Info, agentSays+words)
 }
 
 // Name is the session's.
