@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/charmbracelet/x/ansi"
@@ -283,7 +284,11 @@ func (s *Screen) csiPrivate(p *params, final byte) {
 	case 'n':
 		s.statusReport(p.get(0, 0), true)
 	case 'u':
-		s.reply("\x1b[?0u") // kitty's keyboard protocol: no flag is ever in force
+		s.reply(fmt.Sprintf("\x1b[?%du", s.page.keys.flags))
+	case 'm':
+		if p.get(0, 0) == 4 {
+			s.reply(fmt.Sprintf("\x1b[>4;%dm", s.modes.otherKeys))
+		}
 	}
 }
 

@@ -9,10 +9,13 @@ import (
 
 // EncodeKey gives the bytes that a key sends to the guest, as xterm has it
 // (https://invisible-island.net/xterm/ctlseqs/ctlseqs.html), or nil for keys
-// that send none. It honours application cursor keys and keypad.
+// that send none. It honours application cursor keys and keypad, kitty's keyboard
+// protocol and modifyOtherKeys.
 func (s *Screen) EncodeKey(k uv.KeyPressEvent) []byte {
-	if b := s.functionKey(k); b != nil {
-		return b
+	for _, encode := range []func(uv.KeyPressEvent) []byte{s.kittyKey, s.functionKey, s.otherKey} {
+		if b := encode(k); b != nil {
+			return b
+		}
 	}
 	mod := k.Mod
 	var b []byte

@@ -75,6 +75,7 @@ func (k *keyframe) write() {
 	}
 	k.page(s.main.grid)
 	k.savedCursor(&s.main.saved)
+	k.keys(&s.main.keys)
 	if onAlt {
 		k.csi("?1047h")
 		if frozen {
@@ -82,6 +83,7 @@ func (k *keyframe) write() {
 		}
 		k.page(s.alt.grid)
 		k.savedCursor(&s.alt.saved)
+		k.keys(&s.alt.keys)
 	}
 	if !slices.Equal(s.tabs, defaultTabs(s.cols)) {
 		k.csi("3g")
@@ -244,6 +246,18 @@ func (k *keyframe) savedCursor(v *saved) {
 	k.pen(nil)
 }
 
+// keys prints a page's keyboard flags, and those before.
+func (k *keyframe) keys(v *keys) {
+	for i, flags := range append(slices.Clone(v.pushed), v.flags) {
+		switch {
+		case i > 0:
+			k.csi(">%du", flags)
+		case flags != 0:
+			k.csi("=%du", flags)
+		}
+	}
+}
+
 func (k *keyframe) titles() {
 	t := &k.s.title
 	for _, v := range t.stack {
@@ -277,6 +291,7 @@ func (k *keyframe) modes() {
 	}{
 		{now.insert, "4h"}, {now.newline, "20h"}, {now.hidden, "?25l"},
 		{now.sync, "?2026h"}, // already, if there was a picture
+		{now.otherKeys != 0, fmt.Sprintf(">4;%dm", now.otherKeys)},
 		{now.origin, "?6h"},
 	} {
 		if m.on {

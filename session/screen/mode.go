@@ -12,10 +12,11 @@ type modes struct {
 	shape              uint8
 	margins            bool // ?69: left and right margins may be set
 	mouse              uv.MouseMode
-	sgrMouse           bool // ?1006
-	focus, altScroll   bool // ?1004, ?1007
-	paste              bool // ?2004
-	sync               bool // ?2026
+	sgrMouse           bool  // ?1006
+	focus, altScroll   bool  // ?1004, ?1007
+	paste              bool  // ?2004
+	sync               bool  // ?2026
+	otherKeys          uint8 // xterm's modifyOtherKeys, 0 to 2
 }
 
 func defaultModes() modes { return modes{autowrap: true, blink: true, altScroll: true} }
@@ -125,7 +126,7 @@ func (s *Screen) showAlt(on bool) {
 		s.alt = &page{grid: newGrid(s.cols, s.rows, &s.work)}
 	}
 	s.alt.grid.clear()
-	s.alt.saved = saved{}
+	s.alt.saved, s.alt.keys = saved{}, keys{}
 	s.page = s.alt
 }
 

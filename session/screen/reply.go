@@ -37,14 +37,29 @@ func (s *Screen) deviceAttributes(n int) {
 
 // csiOther runs sequences that begin with <, = or >.
 func (s *Screen) csiOther(p *params, final byte) {
-	if p.first != '>' || p.get(0, 0) != 0 {
-		return
-	}
-	switch final {
-	case 'c': // DA2
-		s.reply("\x1b[>1;10;0c")
-	case 'q': // XTVERSION
-		s.reply("\x1bP>|stepbox\x1b\\")
+	n := p.get(0, 0)
+	switch string([]byte{p.first, final}) {
+	case ">c": // DA2
+		if n == 0 {
+			s.reply("\x1b[>1;10;0c")
+		}
+	case ">q": // XTVERSION
+		if n == 0 {
+			s.reply("\x1bP>|stepbox\x1b\\")
+		}
+	case ">m", ">n": // modifyOtherKeys, and its end
+		if p.n == 0 || n == 4 {
+			s.modes.otherKeys = 0
+			if final == 'm' {
+				s.modes.otherKeys = uint8(min(p.get(1, 0), 2))
+			}
+		}
+	case ">u":
+		s.page.keys.push(n)
+	case "<u":
+		s.page.keys.pop(p.count(0, maxParam))
+	case "=u":
+		s.page.keys.set(n, p.get(1, 1))
 	}
 }
 

@@ -78,6 +78,7 @@ type Screen struct {
 type page struct {
 	grid  *grid
 	saved saved // DECSC, one per page as in xterm
+	keys  keys  // likewise, as kitty has it
 }
 
 // margins is the scroll region; bottom and right are exclusive.
@@ -101,10 +102,10 @@ func New(cols, rows int) *Screen {
 func (s *Screen) reset() {
 	s.page = s.main
 	s.main.grid.clear()
-	s.main.saved = saved{}
+	s.main.saved, s.main.keys = saved{}, keys{}
 	if s.alt != nil {
 		s.alt.grid.clear()
-		s.alt.saved = saved{}
+		s.alt.saved, s.alt.keys = saved{}, keys{}
 	}
 	s.cursor = cursor{}
 	s.inks = inks{}

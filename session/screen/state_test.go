@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func state(s *Screen) string {
 	var b strings.Builder
 	grid := func(name string, p *page) {
-		fmt.Fprintf(&b, "%s saved %+v\n", name, p.saved)
+		fmt.Fprintf(&b, "%s saved %+v\n%s keys %v\n", name, p.saved, name, p.keys)
 		for y := range p.grid.lines {
 			l := &p.grid.lines[y]
 			fmt.Fprintf(&b, "%2d %v%s|%s\n", y, l.soft, gapOf(l.soft, l.gap), cells(l.cells[:l.trimmed()]))
@@ -166,7 +166,7 @@ var pieces = []string{
 	"\x1b[4h", "\x1b[4l", "\x1b[20h", "\x1b[20l", "\x1b[?6h", "\x1b[?6l", "\x1b[?7l", "\x1b[?7h", "\x1b[?5h", "\x1b[?25l", "\x1b[?1h", "\x1b[?66h",
 	"\x1b[?47h", "\x1b[?47l", "\x1b[?1047h", "\x1b[?1047l", "\x1b[?1049h", "\x1b[?1049l", "\x1b[?1048h", "\x1b[?1048l",
 	"\x1b[?1000;1006h", "\x1b[?1003h", "\x1b[?1002l", "\x1b[?9h", "\x1b[?1004h", "\x1b[?2004h", "\x1b[?2026h", "\x1b[?2026l", "\x1b[?1007l", "\x1b[4 q", "\x1b[0 q", "\x1b[?12l",
-	"\x1b[c", "\x1b[>c", "\x1b[6n", "\x1b[?6n", "\x1b[?2026$p", "\x1b[?u", "\x1b[18t", "\x1b[22;0t", "\x1b[23;0t", "\x1bP$qm\x1b\\", "\x1bP+q544e\x1b\\", "\x1b]11;?\a", "\x1b]4;1;?\x1b\\",
+	"\x1b[c", "\x1b[>c", "\x1b[6n", "\x1b[?6n", "\x1b[?2026$p", "\x1b[?u", "\x1b[>5u", "\x1b[>29u", "\x1b[<u", "\x1b[=9;2u", "\x1b[=1;3u", "\x1b[>4;2m", "\x1b[>4m", "\x1b[18t", "\x1b[22;0t", "\x1b[23;0t", "\x1bP$qm\x1b\\", "\x1bP+q544e\x1b\\", "\x1b]11;?\a", "\x1b]4;1;?\x1b\\",
 	"\x1b]0;title ✳ “x”\a", "\x1b]2;\x1b\\", "\x1b]8;id=1;https://example.org/a\x1b\\", "\x1b]8;;\x1b\\", "\x1b]8;;file:///etc/passwd\a", "\x1b]11;#102030\a", "\x1b]10;rgb:1/2/3\x1b\\", "\x1b]111\a", "\x1b]52;c;aGk=\a", "\x1b]9;hi\a", "\x1bkname\x1b\\",
 	"\x1b_stepbox;wrap\x1b\\", "\x1b_stepbox;join=efb88f\x1b\\", "\x1b[1;99H☺\ufe0f\x1b[H\x1b[@", "का", "🇩🇪🇫", "☝🏽", "\u00ad", "\x1b_stepbox;at=3,2;repeat=c3a9;joint=1,1;soft\x1b\\", "\x1b_stepbox;repeat=1b5b;joint=9999,-1\x1b\\",
 	"\x1b", "\x1b[", "\x1b[12", "\x1b]0;abc", "\x1bP", "\x18", "\x1a", "\x1b[<1;2m", "\x1b[1;2;3", "\x1b[?", "\x1b[ ", "\x1b( ", "\x7f",
@@ -179,7 +179,7 @@ func stream(t *rapid.T) []byte {
 		rapid.SampledFrom(pieces),
 		rapid.SampledFrom(pieces),
 		rapid.Custom(func(t *rapid.T) string {
-			first := rapid.SampledFrom([]string{"", "", "", "?", ">", "="}).Draw(t, "first")
+			first := rapid.SampledFrom([]string{"", "", "", "?", ">", "=", "<"}).Draw(t, "first")
 			nums := rapid.SliceOfN(rapid.SampledFrom([]string{"", "0", "1", "2", "3", "4", "5", "7", "8", "12", "25", "38", "48", "100", "1049", "70000"}), 0, 5).Draw(t, "nums")
 			sep := rapid.SampledFrom([]string{";", ";", ":"}).Draw(t, "sep")
 			final := rapid.SampledFrom([]string{"@", "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "P", "S", "T", "X", "Z", "`", "a", "b", "d", "e", "f", "g", "h", "l", "m", "n", "r", "s", "t", "u", " q", "$p", "!p"}).Draw(t, "final")
