@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -518,13 +519,16 @@ func TestEditIsKeptOrTakenBack(t *testing.T) {
 	for _, tt := range []struct {
 		keys []string
 		want []api.Answer
+		back bool
 	}{
-		{[]string{"y"}, []api.Answer{api.AnswerKeep}},
-		{[]string{"a", "d", "i"}, nil},
-		{[]string{"u", "esc"}, nil},
-		{[]string{"u", "y"}, []api.Answer{api.AnswerRollback}},
-		{[]string{"enter", "y"}, []api.Answer{api.AnswerKeep}},
-		{[]string{"enter", "a"}, nil},
+		{[]string{"y"}, []api.Answer{api.AnswerKeep}, false},
+		{[]string{"a", "d", "i"}, nil, false},
+		{[]string{"u", "esc"}, nil, false},
+		{[]string{"u", "y"}, nil, true},
+		{[]string{"enter", "y"}, []api.Answer{api.AnswerKeep}, false},
+		{[]string{"enter", "a"}, nil, false},
+		{[]string{"enter", "u", "esc"}, nil, false},
+		{[]string{"enter", "u", "y"}, nil, true},
 	} {
 		t.Run(strings.Join(tt.keys, ""), func(t *testing.T) {
 			d := bench(t, sceneWorkbench(), 120, 35, "plain")
@@ -534,8 +538,19 @@ func TestEditIsKeptOrTakenBack(t *testing.T) {
 			d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 			d.shows("y keep") // the last line has room for the answer
 			d.send(tea.WindowSizeMsg{Width: 120, Height: 35})
-			d.calmly(tt.keys...)
+			for _, k := range tt.keys {
+				d.idle()
+				d.calmly(k)
+			}
 			d.decided(tt.want...)
+			back := d.c.Calls()
+			if want := "rollback " + sceneBack(of(14), 1).Hash; tt.back != slices.Equal(back, []string{want}) {
+				t.Errorf("asked for %q", back)
+			}
+			if tt.back {
+				d.shows("↶ taken back: 2 files")
+				d.lacks("1 held")
+			}
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -102,21 +101,3 @@ func ConfirmKill(n int, title string) *Confirm {
 
 // confirms names a text that a yes is for.
 func confirms(text string) state.Target { return state.Target{Hash: text, Place: "confirm"} }
-
-// ConfirmEdit asks before an edit that waits is taken back.
-func ConfirmEdit(q api.Question, print string) *Confirm {
-	return &Confirm{
-		Title:  fmt.Sprintf("Roll back what #%d changed?", q.Action),
-		Do:     intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerRollback},
-		YesFor: "roll it back",
-		Doing:  "⋯ rolling it back",
-		Shown:  state.Target{Question: q.ID, Hash: print, Place: "confirm"},
-		build: func(dst uv.Screen, width int) []row {
-			var out []row
-			for _, c := range q.Changes {
-				out = append(out, change(dst, c, width))
-			}
-			return out
-		},
-	}
-}

@@ -171,6 +171,9 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 	if a := intent.AnswerTo(i); a != "" {
 		return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: a, Equal: true}
 	}
+	if _, back := i.(intent.Rollback); back {
+		return intent.AskBack{Question: d.shown.ID}
+	}
 	if _, always := i.(intent.Always); always {
 		if d.shown.Request != nil {
 			return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: api.AnswerApprove, For: api.ExtentSession}

@@ -25,6 +25,7 @@ type Work struct {
 	Apply *api.ApplyRequest    // write to the project folder
 	Undo  int64                // undo this apply
 	Back  *api.RollbackRequest // roll back in the sandbox, or bring again
+	Edit  int64                // the question about an edit that this takes back; 0: it is of none
 	Scope *api.Scope           // whose differences are those of the planned files; nil: none are
 }
 
@@ -66,6 +67,9 @@ type Plan struct {
 // plan before it, if there was one: leaving a plan doesn't lose them.
 func NewPlan(w Work, before *Plan) *Plan {
 	p := &Plan{work: w, choices: map[string]*api.Resolution{}, wanted: 1}
+	if w.Edit != 0 {
+		p.dock = dockRows
+	}
 	if before != nil {
 		p.own, p.checks = before.own, slices.Clone(before.checks)
 	}

@@ -111,6 +111,7 @@ type (
 	Related   struct{ To Pane }       // what belongs to what is selected, in another pane
 	Return    struct{ sealed }        // to where one was before that
 	FirstHeld struct{ sealed }        // open the first question, without answering it
+	Quick     struct{ Yes bool }      // answer the question that the Actions strip shows
 )
 
 // Reading the terminal's scrollback.
@@ -287,6 +288,8 @@ type (
 		Question int64
 		Print    string
 	}
+	// AskBack opens the plan that takes an edit back that waits.
+	AskBack struct{ Question int64 }
 	// DoResume goes on with the session that was asked about.
 	DoResume struct{ sealed }
 	// DoFork starts the fork that was asked about.
@@ -312,7 +315,7 @@ func Decides(i Intent) bool {
 // Acts says whether an intent changes something of a session or of its project.
 func Acts(i Intent) bool {
 	switch i.(type) {
-	case KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, RollbackHome, Publish, Unpublish, WebPage, AgentCopies, Resume, Forget:
+	case Quick, KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, RollbackHome, Publish, Unpublish, WebPage, AgentCopies, Resume, Forget:
 		return true
 	}
 	return Decides(i)
@@ -332,8 +335,6 @@ func AnswerTo(i Intent) api.Answer {
 		return api.AnswerStepOver
 	case Keep:
 		return api.AnswerKeep
-	case Rollback:
-		return api.AnswerRollback
 	}
 	return ""
 }
@@ -370,6 +371,8 @@ func (SetMode) intent()    {}
 func (Decide) intent()     {}
 func (AskReason) intent()  {}
 func (AskRule) intent()    {}
+func (AskBack) intent()    {}
+func (Quick) intent()      {}
 func (MakeRule) intent()   {}
 func (DropRule) intent()   {}
 func (Extent) intent()     {}

@@ -112,9 +112,9 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("a", "", "approve", "approve once, in each session that asks the same", intent.Approve{}),
 			bind("A", "", "always…", "approve, and make it a rule: which one and for how long is asked", intent.Always{}),
 			bind("b", "", "approve, keep", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
-			bind("d", "", "deny…", "deny, with a reason for the agent if you like; an edit: open it, to take it back", intent.Deny{}),
+			bind("d", "", "deny…", "deny, with a reason for the agent if you like; an edit: open it, to roll it back", intent.Deny{}),
 			bind("y", "", "keep", "an edit: open it, to keep it", intent.Keep{}),
-			bind("u", "", "take back", "an edit: open it, to take it back", intent.Rollback{}),
+			bind("u", "", "roll back", "an edit: open it, to roll it back", intent.Rollback{}),
 			bind("i", "", "step into", "hold each program that this action starts", intent.StepInto{}),
 			bind("n", "", "step over", "run this one, hold at the next action", intent.StepOver{}),
 		}, list("question", "G end", "last question"), []Binding{
@@ -132,6 +132,8 @@ func bindings(leader string) map[Scope][]Binding {
 		},
 		Leader: slices.Concat([]Binding{
 			bind("a", "inspect", "first question", "open the first question; this never answers it", intent.FirstHeld{}),
+			bind("y", "", "approve", "approve what the selected row of Actions shows whole, if that was in view before the leader key; an edit is opened", intent.Quick{Yes: true}),
+			bind("n", "", "deny", "deny it so, without a reason; an edit: roll it back, after showing the files", intent.Quick{}),
 			bind("d", "detach", "detach", "leave; the session goes on", intent.Detach{}),
 		}, panes(), []Binding{
 			bind("space", "layout", "", "the next layout: usual, watching, reviewing, deciding", intent.Arrange{}),
@@ -298,7 +300,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("A", "", "always…", "approve, and make it a rule: which one and for how long is asked", intent.Always{}),
 			bind("b", "", "approve, keep", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
 			bind("y", "", "keep", "an edit: keep it", intent.Keep{}),
-			bind("u", "", "roll back", "an edit: roll it back", intent.Rollback{}),
+			bind("u", "", "roll back…", "an edit: roll it back, after showing the files", intent.Rollback{}),
 			bind("d", "", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 			bind("i", "", "step into", "hold each program that this action starts", intent.StepInto{}),
 			bind("n", "", "step over", "run this one, hold at the next action", intent.StepOver{}),

@@ -28,6 +28,8 @@ type asking struct {
 	dialogs stack
 	rules   *ruling
 	guard   state.Guard
+	strip   state.Guard    // the same of the question that the Actions strip shows, whatever has the keys
+	aimed   state.Target   // what that was when the leader was pressed, if it could be answered then
 	pending map[int64]bool // questions whose answer is on its way
 	cursor  int64          // the question that was walked to
 	auto    bool           // the selection was moved to a question, not by the person
@@ -177,22 +179,23 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 			for _, q := range more {
 				k.present().Answered(q)
 			}
-			return k.answered(q.ID, docked, focus())
+			k.answered(q.ID, docked, focus())
+			return nil
 		}
 	})
 }
 
 // answered goes on after a question was answered, in the dock or in a list.
-func (k *asking) answered(question int64, docked bool, focus intent.Pane) tea.Cmd {
+func (k *asking) answered(question int64, docked bool, focus intent.Pane) {
 	k.dialogs.closeFor(question)
 	k.auto = k.auto || focus == intent.Actions
 	k.follow(focus)
 	if !docked {
 		k.readable(focus)
-		return nil
+		return
 	}
 	k.flow.decided = k.cfg.Now()
-	return k.next(focus)
+	k.next(focus)
 }
 
 // first goes from a command that wasn't let run to the changes that come first, if that

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"stepbox/session/api"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
@@ -65,43 +63,41 @@ func (k *asking) deciding() bool {
 }
 
 // next opens the next question after one was answered in the dock, or awaits it.
-func (k *asking) next(focus intent.Pane) tea.Cmd {
+func (k *asking) next(focus intent.Pane) {
 	if k.flow.passed = 0; k.dialogs.top() != nil || k.Over() {
-		return nil
+		return
 	}
 	if i := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return !k.pending[q.ID] }); i >= 0 {
 		k.flow.passed = k.st.Questions[i].ID
 		k.open(k.st.Questions[i])
-		return nil
+		return
 	}
 	if focus == intent.Actions || focus == intent.Network {
-		return nil // what comes is a row there, and keys decide on it
+		return // what comes is a row there, and keys decide on it
 	}
 	k.dialogs.open(dialog.NewNext(k.dialogs.rows, k.cfg.Now(), "the "+focus.String()))
-	return k.after(linger, func() tea.Cmd { return nil })
 }
 
 // goOn takes what has happened to the questions: one that opened by itself and was
 // answered before keys could is left, as the answer before it was one for it, too; and
 // the one that was awaited is asked.
-func (k *asking) goOn(focus intent.Pane) tea.Cmd {
+func (k *asking) goOn(focus intent.Pane) {
 	switch d := k.dialogs.top().(type) {
 	case *dialog.Decision:
 		if _, open := k.st.Question(k.flow.passed); open || !k.followed() || !k.justDecided() {
-			return nil
+			return
 		}
 		k.dialogs.close(d)
 		k.flow.decided = k.cfg.Now()
-		return k.next(focus)
+		k.next(focus)
 	case *dialog.Next:
 		if len(k.st.Questions) > 0 {
 			k.dialogs.close(d)
-			return k.next(focus)
+			k.next(focus)
 		}
 	case nil:
 		k.readable(focus)
 	}
-	return nil
 }
 
 // readable opens the question that the list came to by itself while the person decides

@@ -46,6 +46,8 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		s.asking.dialogs.open(dialog.SessionFacts(func() api.Session { return s.present().Session }, &s.used))
 	case intent.Detach, intent.Home, intent.Quit:
 		s.leave = i
+	case intent.Quick:
+		return s.quick(i, repeat)
 	case intent.FirstHeld:
 		if len(s.st.Questions) == 0 {
 			s.signals.ask()
@@ -119,6 +121,7 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 		s.answerKey(themes.Warn, tooSoon)
 		return nil
 	}
+	s.asking.flow.decided = s.cfg.Now()
 	q, held := s.question()
 	if !held && s.view.focus == intent.Network && ofRules(i) {
 		return s.reach.rule(i)
@@ -133,7 +136,7 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 		_, always := i.(intent.Always)
 		if many := q.Connection != nil && q.Connection.Host == ""; !(always && many) && !s.whole(s.asking.ruler(), q) {
 			s.asking.open(q)
-			s.tell(themes.Info, "read it whole first: the row can't show all of it")
+			s.tell(themes.Info, unread)
 			return nil
 		}
 		if always && q.Request != nil {
@@ -158,10 +161,6 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 		}
 		return s.ops.keep([]int{a.N}, s.asking.list.NextOpen)
 	case intent.Rollback:
-		if held && q.Subject == api.SubjectEdit {
-			s.asking.dialogs.open(dialog.ConfirmEdit(q, s.st.Print(q.ID)))
-			return nil
-		}
 		return s.takeBack(i.Later)
 	case intent.KillAction:
 		s.asking.dialogs.open(dialog.ConfirmKill(a.N, a.Title))

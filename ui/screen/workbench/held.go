@@ -13,6 +13,7 @@ import (
 	"stepbox/ui/keys"
 	"stepbox/ui/layout"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // heldLine is the last line: what is held, and the keys that work now.
@@ -72,6 +73,8 @@ func (s *Screen) rightHints() []paint.Hint {
 			return []paint.Hint{{Key: key, Words: "help"}}
 		}
 		return nil // it takes text
+	case s.typing() && len(s.st.Questions) > 0 && s.view.cols < 100:
+		return nil // what answers needs the room
 	case s.typing() || s.reading():
 		return []paint.Hint{{Key: afterLeader(intent.Help{}), Words: "help"}}
 	}
@@ -98,6 +101,9 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 		out := []paint.Hint{{Key: leader, Words: "then"}}
 		var back []paint.Hint // where there is room for it
 		for _, b := range keys.In(keys.Leader) {
+			if _, quick := b.Intent.(intent.Quick); quick && s.asking.aimed == (state.Target{}) {
+				continue // too soon
+			}
 			to := &out
 			if b.Intent == intent.Intent(intent.Replay{}) {
 				to = &back
@@ -119,7 +125,13 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	}
 	if s.typing() {
 		if len(s.st.Questions) > 0 {
-			return []paint.Hint{{Key: afterLeader(intent.FirstHeld{}), Words: "open it"}, {Key: afterLeader(intent.Focus{Pane: intent.Actions}), Words: "actions"}, {Key: afterLeader(intent.Detach{}), Words: "detach"}}
+			var out []paint.Hint
+			for _, i := range []intent.Quick{{Yes: true}, {}} {
+				if t := s.inStrip(); t.Place == "the strip" && s.Why(i) == "" {
+					out = append(out, paint.Hint{Key: afterLeader(i), Words: map[bool]string{true: "approve", false: "deny"}[i.Yes]})
+				}
+			}
+			return append(out, []paint.Hint{{Key: afterLeader(intent.FirstHeld{}), Words: "open it"}, {Key: afterLeader(intent.Focus{Pane: intent.Actions}), Words: "actions"}, {Key: afterLeader(intent.Detach{}), Words: "detach"}}...)
 		}
 		var copies []paint.Hint
 		if s.signals.waits != "" {

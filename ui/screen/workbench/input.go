@@ -16,7 +16,7 @@ import (
 // Key takes a key press.
 func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
 	cmd := s.key(k)
-	s.asking.guard.Key(s.cfg.Now())
+	s.asking.typed()
 	return tea.Batch(cmd, s.follow())
 }
 
@@ -25,7 +25,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if s.leader {
 		s.leader = false
 		if keys.IsLeader(k) {
-			if !s.asking.drops(name) {
+			if s.asking.dialogs.top() == nil && !s.asking.drops(name) {
 				s.agent.key(asLeader(k))
 			}
 			return nil
@@ -41,7 +41,10 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return s.selectKey(k)
 	}
 	if keys.IsLeader(k) {
-		s.leader, s.ledAt = true, s.cfg.Now()
+		s.leader, s.ledAt, s.asking.aimed = true, s.cfg.Now(), state.Target{}
+		if t := s.inStrip(); s.asking.strip.Takes(t, state.Quiet, s.cfg.Now()) {
+			s.asking.aimed = t
+		}
 		return s.after(panelAfter, func() tea.Cmd { return nil }) // then the panel is drawn
 	}
 	d := s.asking.dialogs.top()
@@ -144,7 +147,7 @@ func (s *Screen) Paste(text string) tea.Cmd {
 	case s.typing():
 		s.agent.paste(text)
 	}
-	s.asking.guard.Key(s.cfg.Now())
+	s.asking.typed()
 	return s.follow()
 }
 
@@ -171,7 +174,7 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	}
 	result := d.Handle(i)
 	switch result.(type) {
-	case nil, intent.AskReason, intent.AskRule:
+	case nil, intent.AskReason, intent.AskRule, intent.AskBack:
 	default:
 		if care != state.AtOnce {
 			s.asking.flow.decided = s.cfg.Now()
@@ -190,6 +193,10 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.AskReason:
 		if q, ok := s.st.Question(r.Question); ok && s.st.Print(q.ID) == r.Print {
 			s.asking.dialogs.open(dialog.NewReason(q, r.Print, true))
+		}
+	case intent.AskBack:
+		if q, ok := s.st.Question(r.Question); ok {
+			return s.takeBackEdit(q)
 		}
 	case intent.AskRule:
 		if q, ok := s.st.Question(r.Question); ok && s.st.Print(q.ID) == r.Print {

@@ -21,6 +21,7 @@ type operations struct {
 	plan    *dialog.Plan // the plan that is open, or was
 	cancel  func()       // cancels what is carried out of it
 	reading bool         // a file's differences are being fetched for it
+	taken   func(int64)  // called when the edit that a question is about was taken back
 	done    func()       // called when what the plan is for was done
 }
 

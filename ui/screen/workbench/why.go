@@ -47,7 +47,7 @@ func (s *Screen) whyAtAll(i intent.Intent) string {
 		return "it has ended: r resumes it to roll back, W applies all but this"
 	}
 	switch i.(type) {
-	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Forget,
+	case intent.Quick, intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Forget,
 		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode, intent.Publish, intent.Unpublish, intent.WebPage, intent.AgentCopies:
 		if !s.live() {
 			return "the session has ended"
@@ -124,6 +124,8 @@ func (s *Screen) whyAction(i intent.Intent) string {
 	switch i := i.(type) {
 	case intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver:
 		return s.whyAnswer(i)
+	case intent.Quick:
+		return s.whyQuick()
 	case intent.Forget:
 		if _, ok := s.rules.newest(); !ok {
 			return "no rule was made in this session: A answers with one"
@@ -155,6 +157,7 @@ func (s *Screen) whyAction(i intent.Intent) string {
 const (
 	noAction = "no action is selected"
 	onItsWay = "the answer is on its way"
+	unread   = "read it whole first: the row can't show all of it"
 )
 
 func (s *Screen) whyAnswer(i intent.Intent) string {

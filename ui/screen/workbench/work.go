@@ -143,6 +143,9 @@ func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
 			}
 			o.dialogs.close(d)
 			done()
+			if w.Edit != 0 && slices.Contains(made.Actions, w.Back.Selection.Actions[0]) { // else something of it was left, and it is asked about still
+				o.taken(w.Edit)
+			}
 			after := ""
 			if !made.PutsIn() && made.ID != 0 && made.Home == nil {
 				o.present().Apply(api.Event{Rollback: &made})
@@ -316,6 +319,9 @@ func (s *Screen) takeBack(later bool) tea.Cmd {
 			Back: &api.RollbackRequest{RollbackTarget: api.Before(n)},
 		}, s.unmark)
 	}
+	if q, ok := s.question(); ok && q.Subject == api.SubjectEdit && s.view.focus == intent.Actions {
+		return s.takeBackEdit(q)
+	}
 	sel, scope, done := api.Selection{Actions: s.chosenActions()}, api.Scope{}, s.unmark
 	if s.view.focus == intent.Changes {
 		sel, scope, done = s.changes.under()
@@ -330,4 +336,22 @@ func (s *Screen) takeBack(later bool) tea.Cmd {
 	return s.ops.open(dialog.Work{
 		Title: "Roll back " + what + "?", Yes: "roll back", Done: "↶ rolled back", Scope: &scope, Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &sel}},
 	}, done)
+}
+
+// takeBackEdit plans to take back an edit that waits, which answers its question.
+func (s *Screen) takeBackEdit(q api.Question) tea.Cmd {
+	acts := []int{q.Action}
+	return s.ops.open(dialog.Work{
+		Title: fmt.Sprintf("Roll back what #%d changed?", q.Action), Yes: "roll back", Done: "↶ rolled back", Scope: &api.Scope{Action: q.Action}, Edit: q.ID,
+		Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &api.Selection{Actions: acts}}},
+	}, func() {})
+}
+
+// edited goes on after an edit that waited was taken back.
+func (s *Screen) edited(question int64) {
+	if q, ok := s.st.Question(question); ok {
+		q.Closed, q.ClosedBy = "rollback", "tui"
+		s.present().Answered(q)
+	}
+	s.asking.answered(question, s.asking.dialogs.shows(question), s.view.focus)
 }

@@ -105,7 +105,7 @@ func New(c Config) *Screen {
 	}
 	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, typing: s.typing}
 	s.reach.rules, s.asking.rules = &s.rules, &s.rules
-	s.ops = operations{core: k, dialogs: &s.asking.dialogs, cancel: func() {}}
+	s.ops = operations{core: k, dialogs: &s.asking.dialogs, taken: s.edited, cancel: func() {}}
 	s.signals = signalling{core: k, dialogs: &s.asking.dialogs}
 	return s
 }
@@ -165,13 +165,16 @@ func (s *Screen) Window(focused bool) {
 	s.window = focused
 	if focused {
 		s.refocus = s.cfg.Now()
-		s.asking.guard.Restart(s.refocus)
+		s.Restart()
 		s.link.Claim()
 	}
 }
 
 // Restart begins the quiet time anew, after the program was held up.
-func (s *Screen) Restart() { s.asking.guard.Restart(s.cfg.Now()) }
+func (s *Screen) Restart() {
+	s.asking.guard.Restart(s.cfg.Now())
+	s.asking.strip.Restart(s.cfg.Now())
+}
 
 // follow is called at the end of every update: it brings the layout, the agent's
 // size, dialogs and the quiet time in line with what will be drawn next, and
@@ -197,6 +200,7 @@ func (s *Screen) follow() tea.Cmd {
 			late = tea.Batch(late, s.replay(i))
 		}
 	}
+	s.asking.strip.Shown(s.inStrip(), s.cfg.Now())
 	return tea.Batch(late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.readDiffs(), s.asking.watch(s.target()))
 }
 
@@ -306,7 +310,7 @@ func (s *Screen) events(m link.Events) (cmd tea.Cmd) {
 	s.lostEv = ""
 	if s.caught && !s.past() {
 		s.asking.follow(s.view.focus)
-		cmd = tea.Batch(cmd, s.asking.goOn(s.view.focus))
+		s.asking.goOn(s.view.focus)
 	}
 	return cmd
 }
