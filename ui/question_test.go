@@ -166,3 +166,18 @@ func TestChangesComeFirst(t *testing.T) {
 	d.shows("edit held")
 	d.shows("come first")
 }
+
+// A connection says how much the same program has sent and received there.
+func TestTrafficOfAConnection(t *testing.T) {
+	t.Parallel()
+	q := sceneConnection()
+	c := sceneWorkbench(q)
+	at := func(id int64, program string, sent, received int64) api.Event {
+		return api.Event{Attempt: &api.Attempt{ID: id, Program: program, Name: q.Connection.Host, Port: q.Connection.Port, Protocol: q.Connection.Protocol, Sent: sent, Received: received}}
+	}
+	d := bench(t, c, 80, 24, "plain")
+	d.press(leader, "a")
+	d.shows("nothing was sent there, or received")
+	c.Put(at(901, q.Connection.Program, 2048, 100), at(902, "/bin/other", 1<<20, 1<<20), at(903, q.Connection.Program, 1024, 50))
+	d.shows("3k sent, 150 received")
+}

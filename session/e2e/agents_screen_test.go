@@ -100,7 +100,12 @@ func TestAgentsScreen(t *testing.T) {
 		if a.name == "codex" { // which reads with a command
 			tm.decide(tm.question(p, "screen", "cat /"), "a")
 		}
-		tm.decide(tm.question(p, "screen", "edit calc.py"), "u", "M calc.py")
+		edit := tm.question(p, "screen", "edit calc.py")
+		tm.ask(edit)
+		tm.answer("u", "shows what would go back", func() bool { return strings.Contains(tm.text(), "Take back action") })
+		tm.shows("M calc.py")
+		tm.tick()
+		tm.answer("y", "taken back", func() bool { return !strings.Contains(tm.text(), edit) })
 		tm.decide(tm.question(p, "screen", "cat ./calc.py"), "a")
 		tm.agentShows("The work is done.")
 		got := results(t, model, 5)

@@ -86,8 +86,8 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.awake("u roll back")
 	const plan = "Roll back what #8 changed?"
 	tm.answer("u", "shows what would go back", func() bool { return strings.Contains(tm.text(), plan) })
-	tm.shows("M greet.sh", "M notes.txt", "y roll it back")
-	tm.gone("keys answer in a moment")
+	tm.shows("M greet.sh", "M notes.txt", "y roll back")
+	tm.tick()
 	tm.answer("y", "rolled back", func() bool { return !strings.Contains(tm.text(), plan) })
 	tm.held("#9 held")
 	tm.until("the list says that it was rolled back", func() bool {

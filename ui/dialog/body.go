@@ -34,6 +34,7 @@ func (d *Decision) rows(dst uv.Screen, width int, now time.Time) (out []row, cov
 		out = append(out, connection(dst, q, d.action, width, now)...)
 		if covered = len(out); q.Connection.Host != "" {
 			out = append(out, tries(dst, q.Connection, width, now)...)
+			out = append(out, pair(dst, "so far", d.sofar, width, themes.SurfaceMuted)...)
 		}
 		return out, covered
 	case q.Request != nil:

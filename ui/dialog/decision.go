@@ -28,6 +28,8 @@ type Decision struct {
 	said      *api.Said      // what the agent announced of it; that may come late
 	action    string         // what its action is called
 	kind      api.ActionKind // and what that is
+	tried     uint64         // up to which change of the attempts it is known
+	sofar     string         // how much went over such connections
 	equal     []api.Question // others that read the same, which the answer is for, too
 	also      string         // those of other sessions, in words
 	diffs     []api.FileDiff // of an edit
@@ -79,6 +81,13 @@ func (d *Decision) Sync(n News) {
 	}
 	if a, ok := n.State.Action(d.shown.Action); ok && (a.Said != d.said || a.Title != d.action) {
 		d.said, d.action, d.kind, d.made = a.Said, a.Title, a.Kind, made{}
+	}
+	if c := d.shown.Connection; c != nil && c.Host != "" && (d.sofar == "" || d.tried != n.State.Tried) {
+		sent, received := n.State.Traffic(c)
+		d.tried, d.sofar = n.State.Tried, paint.Bytes(sent)+" sent, "+paint.Bytes(received)+" received"
+		if sent+received == 0 {
+			d.sofar = "nothing was sent there, or received"
+		}
 	}
 	q, ok := n.State.Question(id)
 	switch print := n.State.Print(id); {

@@ -105,6 +105,17 @@ func (s *State) Equal(id int64) (out []api.Question) {
 	return out
 }
 
+// Traffic is how many bytes a program has sent to where a connection is to go, by its name,
+// and received from there.
+func (s *State) Traffic(c *api.Connection) (sent, received int64) {
+	for i := range s.Attempts {
+		if a := &s.Attempts[i]; a.Program == c.Program && a.Port == c.Port && a.Protocol == c.Protocol && a.Host() == c.Host {
+			sent, received = sent+a.Sent, received+a.Received
+		}
+	}
+	return sent, received
+}
+
 // print covers what is shown of a question.
 func print(q api.Question) string {
 	q.Offer = nil            // it is of what was answered before

@@ -57,7 +57,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 
 // short is what the line calls a question, where its row isn't what has the keys.
 func (s *Screen) short(dst uv.Screen, q api.Question) string {
-	if q.Apart() && (s.view.focus == intent.Actions || s.view.focus == intent.Network) {
+	if q.Apart() && (s.view.focus == intent.Actions || s.view.focus == intent.Network || s.typing() && s.view.cols < 100) {
 		return ""
 	}
 	return paint.Shorten(dst, nameOf(q), 34) + " "
