@@ -384,7 +384,7 @@ func demoCommand() *cobra.Command {
 				err = s
 			}
 			if err = cmp.Or(err, end(ctx)); err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "The demo is over, and its folder gone; stepbox attach %s looks back at it.\n", id)
+				fmt.Fprintf(cmd.OutOrStdout(), "The demo is over, and its folder gone; stepbox attach %s looks back at it.\nNext: stepbox run, in a folder of yours, starts your shell in a sandbox; stepbox run -- AGENT an agent.\nstepbox help keys explains the keys, stepbox help lists all topics.\n", id)
 			}
 			return err
 		},

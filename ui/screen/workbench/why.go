@@ -6,6 +6,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 )
 
 // watchingOnly has room on a screen of 80 columns beside what is held.
@@ -185,6 +186,8 @@ func (s *Screen) whyKeep(a api.Action, selected bool) string {
 	case edit && s.asking.pending[q.ID]:
 		return onItsWay
 	case edit || len(s.unreviewed()) > 0:
+	case held && selected && a.State == api.ActionHeld:
+		return fmt.Sprintf("#%d hasn't run yet: %s approves it, %s denies it", a.N, keys.First(intent.Approve{}, keys.Actions), keys.First(intent.Deny{}, keys.Actions))
 	case len(s.asking.list.Marked()) > 0:
 		return "none of the selected actions has changes that wait for a word; a held one is answered by itself"
 	case !selected:
