@@ -379,7 +379,7 @@ func demoCommand() *cobra.Command {
 			if auto {
 				return errors.Join(demo.Auto(ctx, client, id, dir, cmd.OutOrStdout()), end(ctx))
 			}
-			err = screenOf(ctx, id, ui.Options{NoFarewell: true})
+			err = screenOf(ctx, id, ui.Options{NoFarewell: true, NoTour: true})
 			if s, ok := cli.StoppedBy(ctx); ok {
 				err = s
 			}

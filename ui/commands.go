@@ -93,7 +93,7 @@ func (m *Model) join(o opened) tea.Cmd {
 		Client: m.opt.Client,
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
 		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked,
-		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep, Copies: m.copies, Then: o.then,
+		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep, Copies: m.copies, Then: o.then, NoTour: m.opt.NoTour,
 		Method: func() ansi.Method { return m.method },
 		Copy:   m.copy, Open: m.open,
 		Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,

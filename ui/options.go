@@ -46,6 +46,7 @@ type Options struct {
 	Here        string   // the folder that the program runs in, exact; empty where that isn't known
 	Version     string   // shown on the list
 	Watching    bool     // nothing is decided, typed or changed from here
+	NoTour      bool     // the session itself shows around
 	NoFarewell  bool     // the caller has the last word on where Session went
 
 	// Config is what the person has set; nil: nothing. Its keys are in force by the caller's

@@ -44,7 +44,21 @@ func newPerson(t testing.TB) *person {
 			t.Fatal(err)
 		}
 	}
+	// Who knows the screens: the tour that is for newcomers was seen.
+	p.place("looked/Tour", "1")
 	return p
+}
+
+// place makes a file in the person's data.
+func (p *person) place(name, text string) {
+	p.t.Helper()
+	at := filepath.Join(p.dir, "data", name)
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // write makes a file in the project.

@@ -87,6 +87,7 @@ type (
 	Open      struct{ sealed }        // what is selected
 	Back      struct{ sealed }        // leave: dialog, zoom, pane, screen
 	Help      struct{ sealed }        // every key of this place
+	Tour      struct{ End bool }      // begin the tour, go on with it, or end it
 	Turn      struct{ By int }        // help: the next or previous page
 	Palette   struct{ sealed }        // every command by name
 	Facts     struct{ sealed }        // what holds for this session
@@ -355,6 +356,7 @@ func (FocusStep) intent()  {}
 func (FocusTo) intent()    {}
 func (Resize) intent()     {}
 func (Arrange) intent()    {}
+func (Tour) intent()       {}
 func (Turn) intent()       {}
 func (Move) intent()       {}
 func (Page) intent()       {}

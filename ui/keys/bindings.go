@@ -151,6 +151,8 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("i", "facts", "", "show what holds for this session", intent.Facts{}),
 			bind("ctrl+z", "forget rule", "", "forget the newest rule that was made in this session", intent.Forget{}),
 			bind("h", "home", "", "the list of sessions", intent.Home{}),
+			bind("t", "tour", "", "begin the tour, or go on with it", intent.Tour{}),
+			bind("T", "end tour", "", "end the tour", intent.Tour{End: true}),
 			bind(":", "", "palette", "find a command by name", intent.Palette{}),
 			bind("?", "help", "help", "show every key", intent.Help{}),
 			bind(leader, "", "", "send the key itself to the agent", intent.Leader{}),

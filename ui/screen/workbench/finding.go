@@ -32,7 +32,7 @@ type finding struct {
 	upTo  int64            // the version of the session's changes that wrote was read at
 	early bool             // the actions before those that are shown were asked for
 	busy  bool             // wrote is being read
-	way   []stop           // where the person was, the newest last; at most maxWay
+	way   []whereabouts    // where the person was, the newest last; at most maxWay
 }
 
 // pathsPause is how long typing must have rested before it is looked up who wrote files.

@@ -86,6 +86,8 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return s.takeOut(i, target)
 	case intent.Edit, intent.Read:
 		return s.outside(i)
+	case intent.Tour:
+		s.guide(i)
 	case intent.Rules:
 		s.asking.dialogs.open(&dialog.Rules{Off: s.Why(intent.Forget{})})
 	case intent.Forget:

@@ -11,8 +11,8 @@ import (
 	"stepbox/ui/intent"
 )
 
-// stop is where a person was: what had the focus, and what was selected and listed.
-type stop struct {
+// whereabouts are where a person was: what had the focus, and what was selected and listed.
+type whereabouts struct {
 	focus   intent.Pane
 	action  int
 	attempt int64
@@ -29,7 +29,7 @@ const maxWay = 50
 // leaveTrack remembers where the person is before something leads elsewhere.
 func (s *Screen) leaveTrack() {
 	f, _ := s.reach.pane.Selected()
-	p := stop{
+	p := whereabouts{
 		focus: s.view.focus, action: s.asking.list.Selected(), scope: s.changes.pane.Scope(), file: s.changes.pane.File(),
 		of: s.find.of, past: s.past(), seq: s.course.seq, off: s.course.off,
 	}

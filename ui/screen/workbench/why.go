@@ -20,6 +20,9 @@ func (s *Screen) Why(i intent.Intent) string {
 	if _, ok := i.(intent.FirstHeld); ok && len(s.st.Questions) == 0 && s.signals.waits == "" {
 		return "nothing is held"
 	}
+	if t, ok := i.(intent.Tour); ok && t.End && s.tour.at == 0 {
+		return "no tour is on: " + afterLeader(intent.Tour{}) + " begins it"
+	}
 	page, _ := i.(intent.WebPage)
 	if _, browses := i.(intent.Browse); (browses || page.Open) && s.cfg.Browse == nil {
 		return "there is no browser here: copy it, and open it where there is one"
@@ -40,6 +43,9 @@ func (s *Screen) whyAtAll(i intent.Intent) string {
 	}
 	if why := s.whyReplay(i); why != "" {
 		return why
+	}
+	if _, ok := i.(intent.Tour); ok && (!s.types() || s.rows < tourLeast+tourRows) {
+		return "the tour is for a live session, on a screen of at least 24 rows"
 	}
 	if s.cfg.Watching && intent.Acts(i) {
 		return watchingOnly

@@ -36,10 +36,11 @@ type Config struct {
 	Layout intent.Preset      // where the person has chosen none
 	Shapes layout.Shapes      // how the person divides the screen
 	// Keep remembers one of them; nil forgets. It may take long.
-	Keep  func(layout.Kind, layout.Shape) error
-	At    api.Moment    // to begin with; "": now
-	Words string        // that were searched, At a place that has them
-	Then  intent.Intent // what is done once it is shown: Apply, or nil
+	Keep   func(layout.Kind, layout.Shape) error
+	At     api.Moment    // to begin with; "": now
+	Words  string        // that were searched, At a place that has them
+	Then   intent.Intent // what is done once it is shown: Apply, or nil
+	NoTour bool          // the tour isn't begun by itself
 	// Watching says that nothing is to be decided, typed or changed from here.
 	Watching bool
 	Known    api.Session // what is known of the session before its events arrive
@@ -76,7 +77,9 @@ type Screen struct {
 	course  transport
 	drag    dragging
 	find    finding
+	tour    tour
 
+	rows       int           // of the whole screen
 	leader     bool          // the leader key was pressed
 	left       string        // the key that left copy mode, and
 	leftAt     time.Time     // when it was pressed last
@@ -112,7 +115,7 @@ func New(c Config) *Screen {
 
 // Init starts what the screen lives on.
 func (s *Screen) Init() tea.Cmd {
-	return tea.Batch(s.link.Next(), s.changes.recall(), s.changes.catchUp())
+	return tea.Batch(s.link.Next(), s.changes.recall(), s.recallTour(), s.changes.catchUp())
 }
 
 // Link is the connection that the screen lives on.
@@ -151,7 +154,7 @@ func (s *Screen) Leave() intent.Intent {
 // Resize takes the size of the person's terminal.
 func (s *Screen) Resize(cols, rows int) tea.Cmd {
 	again := s.view.cols > 0
-	s.view.cols, s.view.rows = cols, rows
+	s.view.cols, s.rows = cols, rows
 	cmd := s.follow()
 	if again {
 		s.link.Claim()
@@ -181,6 +184,8 @@ func (s *Screen) Restart() {
 // fetches what that lacks.
 func (s *Screen) follow() tea.Cmd {
 	s.asking.rest()
+	begin := s.beginTour()
+	s.view.rows = s.rows - s.tourOn()
 	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
 	s.sumUp()
 	if s.caught {
@@ -201,7 +206,7 @@ func (s *Screen) follow() tea.Cmd {
 		}
 	}
 	s.asking.strip.Shown(s.inStrip(), s.cfg.Now())
-	return tea.Batch(late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.readDiffs(), s.asking.watch(s.target()))
+	return tea.Batch(begin, late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.readDiffs(), s.asking.watch(s.target()))
 }
 
 // sumUp says what can be done with the work of a session that has just ended. It

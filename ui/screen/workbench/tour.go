@@ -1,0 +1,158 @@
+package workbench
+
+import (
+	"context"
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/link"
+	"stepbox/ui/paint"
+)
+
+// tour shows a newcomer around, in two rows below all else: it points to what is on the
+// screen, lies over nothing, and goes on by itself once what it names was done. Its own
+// keys come after the leader, so none that decides is one of them.
+type tour struct {
+	at  int  // the step that is shown, from 1; 0: none
+	due bool // it was never shown
+}
+
+// tourRows are those that it takes, and tourLeast how many the screen must have for it.
+const (
+	tourRows  = 2
+	tourLeast = 22
+)
+
+// tourName is what it is remembered by, where it is what sessions were looked at: no
+// session's ID has a capital letter.
+const tourName = "Tour"
+
+// stop is a step: what it says, and whether that was done.
+type stop struct {
+	words func() string
+	done  func(s *Screen) bool // nil: it goes on by key alone
+}
+
+// stops are the steps in their order.
+var stops = []stop{
+	{func() string {
+		return "What you type is the agent's, but for " + keys.LeaderKey() + ": press it, and see what can follow."
+	}, func(s *Screen) bool { return s.leader }},
+	{func() string {
+		return afterLeader(intent.Focus{Pane: intent.Actions}) + " goes to Actions, below: each command and edit of the agent is a row."
+	}, func(s *Screen) bool { return s.view.focus == intent.Actions }},
+	{func() string {
+		return "There j and k select a row, and enter opens it: what ran, why, what it did."
+	},
+		func(s *Screen) bool { return s.asking.dialogs.top() != nil }},
+	{func() string {
+		return "esc closes it. A row with ◆ is held: " + keys.First(intent.Approve{}, keys.Actions) + " approves it, " + keys.First(intent.Deny{}, keys.Actions) + " denies it, only here."
+	}, nil},
+	{func() string {
+		return keys.First(intent.Focus{Pane: intent.Changes}, keys.Panes) + " goes to Changes: what differs from your folder, which is as it was."
+	}, func(s *Screen) bool { return s.view.focus == intent.Changes }},
+	{func() string {
+		return keys.First(intent.Rollback{}, keys.Actions) + " rolls back, " + keys.First(intent.Keep{}, keys.Actions) + " keeps as reviewed, " + keys.First(intent.Apply{}, keys.Panes) + " applies to your folder, by a plan."
+	}, nil},
+	{func() string {
+		return keys.First(intent.Focus{Pane: intent.Network}, keys.Panes) + " goes to Network: where its programs wanted to connect, and what waits."
+	}, func(s *Screen) bool { return s.view.focus == intent.Network }},
+	{func() string {
+		return keys.First(intent.Help{}, keys.Panes) + " has every key, and pages by subject; " + palette() + " finds a command by name."
+	}, func(s *Screen) bool {
+		switch s.asking.dialogs.top().(type) {
+		case *dialog.Help, *dialog.Palette:
+			return true
+		}
+		return false
+	}},
+	{func() string {
+		return "esc goes back, in the end to the Terminal. " + afterLeader(intent.Detach{}) + " leaves; the session goes on."
+	}, func(s *Screen) bool { return s.view.focus == intent.Terminal && s.asking.dialogs.top() == nil }},
+}
+
+// recallTour finds out whether the tour was shown before.
+func (s *Screen) recallTour() tea.Cmd {
+	memory := s.cfg.Looked
+	if memory == nil || s.cfg.NoTour {
+		return nil
+	}
+	return s.do(func(context.Context, link.Client, string) func() tea.Cmd {
+		seen := memory.At(tourName) > 0
+		return func() tea.Cmd {
+			s.tour.due = !seen
+			return nil
+		}
+	})
+}
+
+// beginTour begins a tour that wasn't shown before, once there are an agent and room
+// for it, and remembers that.
+func (s *Screen) beginTour() tea.Cmd {
+	if !s.tour.due || !s.caught || s.whyAtAll(intent.Tour{}) != "" {
+		return nil
+	}
+	s.tour.due, s.tour.at = false, 1
+	memory := s.cfg.Looked
+	return s.do(func(context.Context, link.Client, string) func() tea.Cmd {
+		err := memory.Set(tourName, 1)
+		return func() tea.Cmd {
+			if err != nil {
+				s.tell(themes.Warn, "%s", err)
+			}
+			return nil
+		}
+	})
+}
+
+// guide begins the tour, goes on with it, or ends it.
+func (s *Screen) guide(i intent.Tour) {
+	if i.End || s.tour.at == len(stops) {
+		s.tour.at = 0
+		s.answerKey(themes.Info, "the tour is over: "+afterLeader(intent.Tour{})+" shows it again")
+		return
+	}
+	s.tour.at++
+}
+
+// tourOn goes on with the tour where what it names was done, and says how many rows it takes.
+func (s *Screen) tourOn() int {
+	if s.Over() {
+		s.tour.at = 0
+	}
+	if at := s.tour.at; at > 0 {
+		if done := stops[at-1].done; done != nil && done(s) {
+			s.guide(intent.Tour{})
+		}
+	}
+	if s.tour.at == 0 || s.rows < tourLeast+tourRows {
+		return 0
+	}
+	return tourRows
+}
+
+// drawTour draws the step in the rows that are its own.
+func (s *Screen) drawTour(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+	if r.Empty() || s.tour.at == 0 {
+		return
+	}
+	p := f.P
+	paint.Fill(dst, r, p.S(themes.Inset))
+	head := fmt.Sprintf("Tour %d/%d  ", s.tour.at, len(stops))
+	hints := []paint.Hint{{Key: afterLeader(intent.Tour{}), Words: "next"}, {Key: afterLeader(intent.Tour{End: true}), Words: "end the tour"}}
+	x, end := r.Min.X+1, r.Max.X-1
+	at := paint.Text(dst, x, r.Min.Y, end, head, p.On(themes.Strong, themes.Inset))
+	lines := paint.Wrap(dst, stops[s.tour.at-1].words(), end-at)
+	paint.Clip(dst, at, r.Min.Y, end, lines[0], p.S(themes.Inset))
+	start := end - paint.HintsWidth(dst, hints)
+	if len(lines) > 1 {
+		paint.Clip(dst, at, r.Min.Y+1, start-2, lines[1], p.S(themes.Inset))
+	}
+	p.Hints(dst, start, r.Min.Y+1, end, themes.Inset, hints)
+}
