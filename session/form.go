@@ -140,6 +140,7 @@ func (s *Session) form(x *judge.Exec, a *action) {
 				return
 			}
 			s.actions.add(a)
+			s.term.Mark(a.N)
 			s.claimed(a)
 			a.Before = cp.ID
 			if err := a.to(api.ActionHeld); err != nil {

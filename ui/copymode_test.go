@@ -7,6 +7,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
 )
 
 // printed drives a workbench whose terminal has a scrollback.
@@ -73,4 +75,34 @@ func TestCopyModeByScrolling(t *testing.T) {
 	d = printed(t, 3) // there is nothing to scroll to
 	d.send(up)
 	d.lacks("copy mode  ")
+}
+
+// Where actions began is marked, as far as the scrollback has it, also of those that begin
+// while one looks; and from an action one gets there.
+func TestCopyModeMarks(t *testing.T) {
+	t.Parallel()
+	d := printed(t, 200)
+	marks := func(all ...api.Begun) {
+		d.c.LastTerminal().Frame(api.MarksFrame(all))
+		d.idle()
+	}
+	marks(api.Begun{Action: 10, Back: 100}, api.Begun{Action: 11, Back: 50}, api.Begun{Action: 9, Back: 9000})
+	d.c.LastTerminal().Output("more\r\nmore\r\n")
+	d.idle()
+	marks(api.Begun{Action: 13})
+	d.press(leader, "[", "[")
+	d.shows("#11  copy mode  151/203")
+	d.shows("▸line 150 here")
+	d.press("[")
+	d.shows("#10  copy mode  101/203")
+	d.press("[")
+	d.shows("no action began there")
+	d.press("]", "]")
+	d.shows("#13  copy mode  203/203")
+	d.press("q")
+	d.press(leader, "4", "G", "k", "k", "B")
+	d.shows("#11  copy mode  151/203")
+	d.press("q")
+	d.press(leader, "4", "G", "k", "B")
+	d.shows("the scrollback hasn't where action 12 began")
 }

@@ -545,8 +545,13 @@ func (t *fakeStream) lock() func() {
 
 // Output sends a frame to the viewer.
 func (t *fakeStream) Output(data string) {
+	t.Frame(api.Frame{Kind: api.FrameOutput, Data: []byte(data)})
+}
+
+// Frame sends any frame.
+func (t *fakeStream) Frame(f api.Frame) {
 	select {
-	case t.out <- api.Frame{Kind: api.FrameOutput, Data: []byte(data)}:
+	case t.out <- f:
 	case <-t.done:
 	}
 }

@@ -41,6 +41,8 @@ func (e *fakeEmulator) EncodePaste(s string) []byte                             
 func (e *fakeEmulator) Text() []string                                               { return strings.Split(e.text, "\n") }
 func (e *fakeEmulator) Keyframe() []byte                                             { return []byte(e.text) }
 func (e *fakeEmulator) Wrapped(int) bool                                             { return false }
+func (e *fakeEmulator) Line() int                                                    { return len(e.Text()) - 1 }
+func (e *fakeEmulator) RowOf(line int) int                                           { return line }
 func (e *fakeEmulator) At(time.Duration)                                             {}
 func (e *fakeEmulator) Seen() (uint64, bool)                                         { return uint64(len(e.text)), true }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -22,6 +23,7 @@ const (
 	FrameOutput   FrameKind = 'O' // what the agent wrote, in order
 	FrameResize   FrameKind = 'R' // the terminal's size from here on
 	FrameInput    FrameKind = 'I' // to the agent: typed, but data from who follows the output, and none of it is its end
+	FrameMarks    FrameKind = 'M' // where actions began, as of the bytes so far: see Marks
 	FrameDamage   FrameKind = 'D' // in a replay: what comes here in the record can't be read, and why, in words; if it goes on, it does with a keyframe
 	FrameEnd      FrameKind = 'E' // all output there is was sent; without it a follower's stream was cut off
 )
@@ -134,4 +136,28 @@ func (t *TerminalConn) send(f Frame) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return WriteFrame(t.conn, f)
+}
+
+// Begun says where on the terminal an action began: so many lines before the one that the
+// cursor is on, wrapped ones being one line.
+type Begun struct{ Action, Back int }
+
+// MarksFrame tells of marks, besides those that were told.
+func MarksFrame(marks []Begun) Frame {
+	var b []byte
+	for _, m := range marks {
+		b = fmt.Appendf(b, "%d %d\n", m.Action, m.Back)
+	}
+	return Frame{Kind: FrameMarks, Data: b}
+}
+
+// Marks reads them; what is none is left out.
+func (f Frame) Marks() (out []Begun) {
+	for line := range bytes.Lines(f.Data) {
+		var m Begun
+		if _, err := fmt.Sscanf(string(line), "%d %d", &m.Action, &m.Back); err == nil && m.Action > 0 && m.Back >= 0 {
+			out = append(out, m)
+		}
+	}
+	return out
 }

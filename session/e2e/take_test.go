@@ -117,3 +117,24 @@ func TestTakeOut(t *testing.T) {
 		t.Errorf("git apply: %v: %s", err, said)
 	}
 }
+
+// Copy mode goes to where actions began, in a live session.
+func TestActionsInScrollback(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.open(120, 35, "run", "--mode", "watch", "--", "bash", "-c", "seq 60; echo done one; /bin/ls -d /; seq 61 90; echo done all; read -r x; echo got $x")
+	tm.shows("done all", "seq 61 90")
+	tm.press(leader + "[gg]")
+	tm.shows("#2  copy mode  62/")
+	tm.press("]")
+	tm.shows("#3  copy mode  63/")
+	tm.press("[[")
+	tm.shows("#1  copy mode  1/")
+	tm.press("q" + leader + "4GkB")
+	tm.shows("#2  copy mode  62/")
+	tm.press("q")
+	tm.gone("copy mode")
+	tm.tick()
+	tm.press("words\r")
+	tm.shows("got words", "ENDED")
+}

@@ -148,6 +148,7 @@ type history struct {
 	ring     []line
 	first, n int
 	size     int // bytes of all rows
+	gone     int // lines, wrapped or not, whose last row was dropped
 	total    int // rows ever pushed, less those popped: the absolute number of the screen's first row
 
 	maxRows, maxBytes int // maxRows is more once lines were wrapped narrower: they need more rows
@@ -196,6 +197,9 @@ func (h *history) trim() {
 
 func (h *history) drop() {
 	l := h.line(0)
+	if !l.soft {
+		h.gone++
+	}
 	h.uncount(l)
 	h.first = (h.first + 1) % len(h.ring)
 }

@@ -102,6 +102,7 @@ func (s *Screen) reflow(cols, rows int, c *cursor) {
 		c.rejoin(a.x, cols)
 	}
 	out.maxRows, out.maxBytes = clamp(out.len(), historyRows, mostRows), h.maxBytes
+	out.gone += h.gone
 	out.total = pin + first - pinned.row
 	s.history = *out
 	s.history.trim()

@@ -36,6 +36,7 @@ type Terminal struct {
 	output chan []byte    // one read in flight: reading stops while it is full
 	input  chan []byte    // to the agent, in order; full: the viewer that types waits
 	calls  chan func()    // run by the owner
+	begun  chan int       // actions that begin; full: where one began isn't known
 	stop   chan struct{}  // closed by Close
 	done   chan struct{}  // closed when the owner has stopped
 	eof    chan struct{}  // closed when the agent's last byte is in the record
@@ -49,6 +50,7 @@ type Terminal struct {
 	views     map[*viewer]bool
 	followers map[*follower]bool
 	sizes     []asked // by viewers that are there, the one who was active last at the end
+	marks     []mark  // where actions began, the oldest first
 	total     int64   // bytes recorded
 	before    int64   // those of them that are an earlier agent's; never changed
 	hurried   bool    // nobody slows the agent any more
@@ -96,7 +98,7 @@ func Open(c Config) (*Terminal, error) {
 	}
 	t := &Terminal{
 		Config: c, journal: journal,
-		output: make(chan []byte, 1), input: make(chan []byte, inputs), calls: make(chan func()),
+		output: make(chan []byte, 1), input: make(chan []byte, inputs), calls: make(chan func()), begun: make(chan int, 64),
 		stop: make(chan struct{}), done: make(chan struct{}), eof: make(chan struct{}),
 		room:   make(chan struct{}, 1),
 		screen: screen.New(c.Cols, c.Rows), views: make(map[*viewer]bool), followers: make(map[*follower]bool),
@@ -237,6 +239,8 @@ func (t *Terminal) own() {
 			t.show(t.Mask.Flush())
 		case f := <-t.calls:
 			f()
+		case n := <-t.begun:
+			t.mark(n)
 		case <-t.stop:
 			t.finish()
 			return

@@ -35,7 +35,7 @@ func (t *Terminal) join() *viewer {
 // with gives the viewer the screen as it is now and then runs f, both in the
 // owner; at the terminal's end it is over for the viewer.
 func (v *viewer) with(f func()) {
-	if !v.t.do(func() { v.reset(v.t.keyframe()); f() }) {
+	if !v.t.do(func() { v.reset(v.t.keyframe(), v.t.marked()); f() }) {
 		v.end()
 	}
 }
@@ -71,10 +71,13 @@ func (v *viewer) skip() {
 	wake(v.ready)
 }
 
-func (v *viewer) reset(f api.Frame) {
+func (v *viewer) reset(keyframe, marks api.Frame) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.frames, v.size, v.lagging = []api.Frame{f}, 0, false
+	v.frames, v.size, v.lagging = []api.Frame{keyframe}, 0, false
+	if len(marks.Data) > 0 {
+		v.frames = append(v.frames, marks)
+	}
 	wake(v.ready)
 }
 

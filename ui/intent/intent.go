@@ -126,6 +126,7 @@ type (
 	}
 	SelectText struct{ Mode int }  // by characters, lines or as a block, as package selection has them
 	OtherEnd   struct{ sealed }    // of what is selected
+	Printed    struct{ sealed }    // to where the selected action began
 	Find       struct{ Back bool } // type what to search for, down or up
 )
 

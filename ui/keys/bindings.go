@@ -213,6 +213,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("W", "apply without", "", "apply all but this action, or but the selected ones", intent.Apply{Without: true}),
 			bind("K", "kill action", "", "kill the action's processes, after asking", intent.KillAction{}),
 			bind("s", "", "", "show this action's changes, or all again", intent.Scope{}),
+			bind("B", "where it began", "", "read the Terminal where this action began", intent.Printed{}),
 			bind("E", "open diff in pager", "", "open this action's diff in your own pager, or the selected ones'", intent.Read{}),
 			bind("F", "find what broke this", "what broke it", "find the action after which a command fails", intent.Bisect{}),
 			bind("h", "housekeeping", "", "show or fold the agent's housekeeping", intent.Fold{}),

@@ -153,6 +153,10 @@ type Emulator interface {
 	// text goes on in the next, counted from the oldest of the scrollback.
 	Keyframe() []byte
 	Wrapped(row int) bool
+	// Line numbers the line that the cursor is on, from the first that was ever printed, and
+	// RowOf is the row at which a line begins, or -1.
+	Line() int
+	RowOf(line int) int
 	// At sets the clock by which a frame that is being built hides the screen only so long.
 	At(t time.Duration)
 	// Seen says whether all that was written is to be seen, and how much was drawn up to

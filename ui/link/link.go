@@ -295,15 +295,22 @@ func (l *Link) again(wait *time.Duration, well bool, lost Lost) {
 	*wait = min(2**wait, lastWait)
 }
 
-// Still is a screen as it is to be seen now, which nothing is written to any more; nil where
-// there is none yet.
-func (l *Link) Still(s *Screen) (still Emulator) {
+// Still is a screen as it is to be seen now, which nothing is written to any more, and the
+// rows at which actions began, counted from the oldest of its scrollback; nil where there is
+// no screen yet.
+func (l *Link) Still(s *Screen) (still Emulator, marks []Mark) {
 	s.With(func(e Emulator) {
 		still = l.newEmu(e.Size())
 		still.At(0) // a frame that is being built stays unseen
 		_, _ = still.Write(e.Keyframe())
+		lost := e.ScrollbackLen() - still.ScrollbackLen() // where there was too much of it
+		for _, m := range s.marks {
+			if row := e.RowOf(m.At) - lost; row >= 0 {
+				marks = append(marks, Mark{m.Action, row})
+			}
+		}
 	})
-	return still
+	return still, marks
 }
 
 // Context is done once the link is being closed.

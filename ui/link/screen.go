@@ -17,7 +17,14 @@ type Screen struct {
 	told    bool     // guarded by mu; somebody was told, and hasn't looked yet
 	signals Signals  // guarded by mu; that weren't taken
 	rung    bool     // guarded by mu; somebody is to be told of them
+	marks   []Mark   // guarded by mu; where actions began, by the emulator's numbers of lines
 }
+
+// Mark is the line, or the row, at which an action began.
+type Mark struct{ Action, At int }
+
+// mostMarks bounds what is kept of them.
+const mostMarks = 2000
 
 // news says whether somebody is to be told that the screen moved on, or of signals: once
 // until it is drawn, so that a flood costs nothing while nobody looks.
@@ -41,7 +48,7 @@ func (s *Screen) Seen(f func(Emulator)) bool {
 func (s *Screen) put(e Emulator) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.emu = e
+	s.emu, s.marks = e, nil
 	s.version++
 }
 
@@ -75,6 +82,15 @@ func (s *Screen) feed(f api.Frame, more func() bool) {
 		if f.Cols > 0 && f.Rows > 0 {
 			s.change(func(e Emulator) { e.Resize(f.Cols, f.Rows) })
 		}
+	case api.FrameMarks:
+		s.With(func(e Emulator) {
+			for _, m := range f.Marks() {
+				s.marks = append(s.marks, Mark{m.Action, e.Line() - m.Back})
+			}
+			if over := len(s.marks) - mostMarks; over > 0 {
+				s.marks = append(s.marks[:0], s.marks[over:]...)
+			}
+		})
 	case api.FrameKeyframe, api.FrameOutput:
 		for b := f.Data; len(b) > 0; {
 			n := min(len(b), slice)

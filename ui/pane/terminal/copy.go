@@ -20,7 +20,7 @@ import (
 // searches. Rows are counted from the oldest.
 type Copy struct {
 	Light bool // the person only scrolled: it ends with the last row in view
-	Marks []Mark
+	Marks []link.Mark
 
 	emu           link.Emulator // nobody writes to it
 	cols, n, back int           // its columns, all of its rows, those above its screen
@@ -34,9 +34,6 @@ type Copy struct {
 	find  finding
 	asked *dialog.Line // what is searched for is being typed
 }
-
-// Mark is a row at which an action began.
-type Mark struct{ Action, Row int }
 
 // NewCopy reads a terminal that nobody else has, in so many rows, of which the first is one
 // of its screen's.
@@ -249,14 +246,14 @@ func (c *Copy) toMark(by int) string {
 	at := -1
 	for i, m := range c.Marks {
 		switch {
-		case by > 0 && m.Row > c.cur.Y && at < 0, by < 0 && m.Row < c.cur.Y:
+		case by > 0 && m.At > c.cur.Y && at < 0, by < 0 && m.At < c.cur.Y:
 			at = i
 		}
 	}
 	if at < 0 {
 		return "no action began there, as far as the scrollback has it"
 	}
-	c.ToRow(c.Marks[at].Row)
+	c.ToRow(c.Marks[at].At)
 	return ""
 }
 
@@ -338,7 +335,7 @@ func (p *Pane) drawCopy(dst uv.Screen, f paint.Frame) (cursor *tea.Cursor, right
 // marks show, in the border, where actions began.
 func (p *Pane) marks(dst uv.Screen, f paint.Frame) {
 	for _, m := range p.Copy.Marks {
-		if y := m.Row - p.Copy.top; y >= 0 && y < p.inner.Dy() {
+		if y := m.At - p.Copy.top; y >= 0 && y < p.inner.Dy() {
 			paint.Text(dst, p.inner.Min.X-1, p.inner.Min.Y+y, p.inner.Min.X, "▸", f.P.S(themes.Info))
 		}
 	}
@@ -347,7 +344,7 @@ func (p *Pane) marks(dst uv.Screen, f paint.Frame) {
 // facts say where the reading is.
 func (c *Copy) facts(f paint.Frame) paint.Line {
 	out := paint.Line{{Text: fmt.Sprintf("copy mode  %d/%d", c.cur.Y+1, c.n), Style: f.P.S(themes.Warn)}}
-	if i := slices.IndexFunc(c.Marks, func(m Mark) bool { return m.Row > c.cur.Y }); i != 0 && len(c.Marks) > 0 {
+	if i := slices.IndexFunc(c.Marks, func(m link.Mark) bool { return m.At > c.cur.Y }); i != 0 && len(c.Marks) > 0 {
 		if i < 0 {
 			i = len(c.Marks)
 		}

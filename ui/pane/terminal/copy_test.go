@@ -135,7 +135,7 @@ func TestCopyModeStandsStill(t *testing.T) {
 	area := uv.Rect(0, 0, 60, 7)
 	p.Draw(s, area, frame(t))
 	p.Read(l.Still(p.Screen))
-	p.Copy.Marks = []Mark{{Action: 7, Row: 15}}
+	p.Copy.Marks = []link.Mark{{Action: 7, At: 15}}
 	press(t, p.Copy, "ctrl+u", "ctrl+u", "ctrl+u", "ctrl+u", "/", "p", "enter")
 	for range 2 {
 		s.Clear()
@@ -170,7 +170,7 @@ func TestCopyModeHostile(t *testing.T) {
 			s := uv.NewScreenBuffer(size[0]+4, size[1]+4)
 			area := uv.Rect(2, 2, size[0], size[1])
 			c := NewCopy(emu, size[1]-2, 0)
-			c.Marks = []Mark{{1, -5}, {2, 0}, {3, 99}}
+			c.Marks = []link.Mark{{Action: 1, At: -5}, {Action: 2}, {Action: 3, At: 99}}
 			p := &Pane{Copy: c}
 			for _, k := range strings.Fields("v g G w b e $ 0 ctrl+u ctrl+d ctrl+v ] [ o / x") {
 				press(t, c, k)
@@ -191,7 +191,7 @@ func TestCopyModeHostile(t *testing.T) {
 func TestCopyModeKeys(t *testing.T) {
 	for _, b := range keys.In(keys.CopyMode) {
 		c := reading(t, strings.Repeat("line x yz\n", 60), 30, 5, 5)
-		c.Marks = []Mark{{1, 0}, {2, 58}}
+		c.Marks = []link.Mark{{Action: 1}, {Action: 2, At: 58}}
 		press(t, c, "g", "ctrl+d", "/", "l", "enter", "v", "w")
 		was := *c
 		text, over, why := c.Handle(b.Intent)

@@ -43,8 +43,12 @@ func scrollback(e link.Emulator) int {
 	return e.ScrollbackLen()
 }
 
-// Read begins to read an emulator that nobody else has, where the pane is.
-func (p *Pane) Read(still link.Emulator) { p.Copy = NewCopy(still, p.inner.Dy(), p.first) }
+// Read begins to read an emulator that nobody else has, where the pane is; marks are the rows
+// at which actions began.
+func (p *Pane) Read(still link.Emulator, marks []link.Mark) {
+	p.Copy = NewCopy(still, p.inner.Dy(), p.first)
+	p.Copy.Marks = marks
+}
 
 // Draw draws the border and the screen in it, and returns the agent's cursor
 // when the pane has the focus.

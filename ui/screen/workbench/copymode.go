@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +25,8 @@ func (s *Screen) reading() bool { return s.view.focus == intent.Terminal && s.ag
 // still begins copy mode, unless it goes on; nil where there is no screen yet.
 func (a *agent) still() *terminal.Copy {
 	if p := &a.pane; p.Copy == nil {
-		if emu := a.link.Still(p.Screen); emu != nil {
-			p.Read(emu)
+		if emu, marks := a.link.Still(p.Screen); emu != nil {
+			p.Read(emu, marks)
 		}
 	}
 	return a.pane.Copy
@@ -45,6 +46,23 @@ func (s *Screen) copyMode(up int) tea.Cmd {
 	s.view.setFocus(intent.Terminal)
 	c.Handle(intent.Page{By: -up})
 	return nil
+}
+
+// readFrom begins copy mode where an action began.
+func (s *Screen) readFrom(action int) {
+	had := s.agent.pane.Copy != nil
+	if c := s.agent.still(); c != nil {
+		if i := slices.IndexFunc(c.Marks, func(m link.Mark) bool { return m.Action == action }); i >= 0 {
+			c.Light = false
+			c.ToRow(c.Marks[i].At)
+			s.view.setFocus(intent.Terminal)
+			return
+		}
+	}
+	if !had {
+		s.agent.goOn()
+	}
+	s.tell(themes.Info, "the scrollback hasn't where action %d began: %s replays from there", action, keys.First(intent.Jump{}, keys.Panes))
 }
 
 // copyKey takes a key of copy mode. None is the agent's.

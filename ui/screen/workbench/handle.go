@@ -34,6 +34,8 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return s.copyMode(i.Back)
 	case intent.CopyMode:
 		return s.copyMode(0)
+	case intent.Printed:
+		s.readFrom(s.asking.list.Selected())
 	case intent.Open:
 		return s.openSelected()
 	case intent.Back:
