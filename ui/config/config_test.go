@@ -100,7 +100,7 @@ func TestLoad(t *testing.T) {
 		}},
 		{"variables go over", "theme: light\npager: cat\neditor: nano\n", []string{"NO_COLOR=1", "STEPBOX_PAGER=more", "PAGER=pg", "EDITOR=ed"}, "", func(c *Config) bool { return c.Theme == "plain" && c.Pager == "more" && c.Editor == "nano" }},
 		{"variables below", "", []string{"PAGER=pg", "EDITOR=ed", "VISUAL=vis"}, "", func(c *Config) bool { return c.Pager == "pg" && c.Editor == "vis" }},
-		{"keys", "leader: ctrl+g\nkeys:\n  approve: f5\n  deny: [x, f6]\n  changes:\n    \"]\": e\n", nil, "", func(c *Config) bool {
+		{"keys", "leader: ctrl+g\nkeys:\n  approve: f5\n  deny: [x, f6]\n  changes:\n    \"]\": Q\n", nil, "", func(c *Config) bool {
 			keys.Use(c.Keys)
 			defer keys.Use(keys.Usual())
 			return keys.LeaderKey() == "ctrl+g" && len(c.bound) == 3

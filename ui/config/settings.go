@@ -73,7 +73,7 @@ var Settings = []Setting{
 		}},
 	{Name: "ask-timeout", Default: "0", Allowed: "a time like 10m, or 0 for never", About: "deny what nobody answered for this long",
 		set: func(c *Config, v []string) error { return wait(&c.Asking.Timeout, v[0]) }},
-	{Name: "editor", Default: "vi", Allowed: "a command", About: "what config edit opens", below: []string{"VISUAL", "EDITOR"},
+	{Name: "editor", Default: "vi", Allowed: "a command", About: "what config edit opens, and what e opens in Changes", below: []string{"VISUAL", "EDITOR"},
 		set: func(c *Config, v []string) error { c.Editor = v[0]; return said(v[0]) }},
 	{Name: "pager", Default: "less", Allowed: "a command", About: "what shows diffs on a terminal", over: []string{"STEPBOX_PAGER"}, below: []string{"PAGER"},
 		set: func(c *Config, v []string) error { c.Pager = v[0]; return said(v[0]) }},

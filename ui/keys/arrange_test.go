@@ -31,7 +31,7 @@ func TestArrange(t *testing.T) {
 		{"by name, in two places", "", []Change{{"", "approve", []string{"f5"}}}, "", "f5", Decision, intent.Approve{}},
 		{"the old key is free", "", []Change{{"", "approve", []string{"f5"}}}, "", "a", Actions, nil},
 		{"in one place", "", []Change{{Actions, "approve", []string{"f5"}}}, "", "a", Decision, intent.Approve{}},
-		{"by its key", "", []Change{{Changes, "]", []string{"e"}}}, "", "e", Changes, intent.Hunk{By: 1}},
+		{"by its key", "", []Change{{Changes, "]", []string{"Q"}}}, "", "Q", Changes, intent.Hunk{By: 1}},
 		{"by the name that it had", "", []Change{{"", "take back", []string{"f5"}}}, "", "f5", Actions, intent.Rollback{}},
 		{"by another's former name", "", []Change{{"", "roll back", []string{"f5"}}}, "", "f5", Actions, intent.Rollback{Later: true}},
 		{"swapped", "", []Change{{"", "approve", []string{"d"}}, {"", "deny", []string{"a"}}}, "", "a", Decision, intent.Deny{}},
