@@ -67,7 +67,7 @@ func (s *Screen) repeatLast(n int) {
 	if s.repeat == "" {
 		return
 	}
-	n = min(n, s.cols-s.cursor.x)
+	n = min(n, s.cols-s.cursor.rest())
 	for range n {
 		s.place(s.repeat, clusterWidth(s.repeat), false)
 	}
