@@ -102,6 +102,39 @@ func TestResizeReachesTheAgent(t *testing.T) {
 	}
 }
 
+// Lines that were printed are wrapped anew when the window changes: none of their text is
+// lost.
+func TestLinesAreWrappedAnew(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.shell(120, 35)
+	const whole = "1-2-3-4-5-6-7-8-9-10-11-12-13-14-15-16-17-18-19-20-21-22-23-24-end"
+	tm.line("clear; echo $(seq -s- 1 24)-end", whole)
+	for _, size := range [][2]int{{80, 24}, {120, 35}, {60, 20}, {120, 35}} {
+		tm.resize(size[0], size[1])
+		tm.until("the line is whole", func() bool {
+			rows := tm.box("1 Terminal")
+			return len(rows) > 0 && strings.Contains(strings.Join(rows, ""), whole) &&
+				strings.Contains(strings.Join(rows, "\n"), whole) == (utf8.RuneCountInString(rows[0]) >= len(whole))
+		})
+	}
+}
+
+// A program that asks for it is told of Shift+Enter, and only that one.
+func TestShiftEnter(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.shell(120, 35)
+	const shiftEnter = "\x1b[13;2u"
+	tm.press("stty raw -echo; printf '\\033[>1u'; echo re''ady; head -c 8 | cat -v; printf '\\033[<u'; stty sane" + enter)
+	tm.agentShows("ready")
+	tm.press(shiftEnter + enter)
+	tm.agentShows("^[[13;2u^M")
+	tm.until("the shell goes on", func() bool { return strings.Contains(strings.Join(tm.box("4 Actions"), "\n"), "stty sane") })
+	tm.press("echo go''es" + shiftEnter) // nobody asks any more: it is Enter
+	tm.agentShows("goes")
+}
+
 // A program that takes the whole screen draws, takes keys, and leaves the
 // screen as it was.
 func TestFullScreenPrograms(t *testing.T) {
