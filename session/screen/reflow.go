@@ -140,11 +140,12 @@ type flow struct {
 	anchors  []*anchor
 	out      history
 
-	now    line  // the new row that is being filled
-	width  int   // of what it has
-	done   int   // columns of the line that are in this row and those before
-	left   int   // characters of the line until only blanks follow
-	starts []int // done at the beginning of each new row of the line
+	now    line   // the new row that is being filled
+	width  int    // of what it has
+	done   int    // columns of the line that are in this row and those before
+	left   int    // characters of the line until only blanks follow
+	starts []int  // done at the beginning of each new row of the line
+	spare  []line // buffers of rows that have been read
 }
 
 func (f *flow) follow(row, x int) *anchor {
@@ -233,6 +234,7 @@ func (f *flow) line(rows []*line, anchors []*anchor) {
 			blanks = l.lacks(f.from)
 		}
 		f.put(span{n: int32(blanks), size: 1, width: 1}, bytes.Repeat([]byte(" "), blanks))
+		f.spare = append(f.spare, line{text: l.text[:0], spans: l.spans[:0]})
 	}
 	f.end(rows[last].soft, rows[last].gap)
 	for _, a := range anchors {
@@ -281,5 +283,8 @@ func (f *flow) end(soft, gap bool) {
 	}
 	f.out.push(func(slot *line) { *slot, *l = *l, *slot })
 	l.text, l.spans = l.text[:0], l.spans[:0]
+	if n := len(f.spare); n > 0 {
+		*l, f.spare = f.spare[n-1], f.spare[:n-1]
+	}
 	f.width = 0
 }
