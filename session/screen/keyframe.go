@@ -122,7 +122,7 @@ func (k *keyframe) write() {
 // history prints the scrollback and scrolls it out.
 func (k *keyframe) history() {
 	h := &k.s.history
-	if h.maxRows != historyRows {
+	if k.lines > 0 && h.maxRows != historyRows {
 		fmt.Fprintf(k, "\x1b_%srows=%d\x1b\\", privateState, h.maxRows)
 	}
 	k.csi("?7l")

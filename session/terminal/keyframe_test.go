@@ -23,7 +23,7 @@ func TestFilesBeginWithTheScreen(t *testing.T) {
 		}
 		p.say(line)
 		wrote.WriteString(line)
-		if n += len(line); n%23 == 0 {
+		if n += len(line); n%97 == 0 {
 			p.do(func() { p.setSize(60+n%40, 20+n%10) })
 		}
 	}
