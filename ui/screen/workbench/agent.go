@@ -93,6 +93,13 @@ func (a *agent) fit(room uv.Rectangle) {
 	}
 }
 
+// claim says that the person is there, whose size the agent's terminal then has.
+func (a *agent) claim() {
+	if a.types() {
+		a.link.Claim()
+	}
+}
+
 // mouse sends a mouse event to the agent, if it listens.
 func (a *agent) mouse(m uv.MouseEvent, e tea.Mouse) bool {
 	in := a.pane.Inner()

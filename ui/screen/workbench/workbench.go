@@ -157,7 +157,7 @@ func (s *Screen) Resize(cols, rows int) tea.Cmd {
 	s.view.cols, s.rows = cols, rows
 	cmd := s.follow()
 	if again {
-		s.link.Claim()
+		s.agent.claim()
 	}
 	return cmd
 }
@@ -169,7 +169,7 @@ func (s *Screen) Window(focused bool) {
 	if focused {
 		s.refocus = s.cfg.Now()
 		s.Restart()
-		s.link.Claim()
+		s.agent.claim()
 	}
 }
 
