@@ -189,3 +189,26 @@ func red(c color.Color) bool {
 	r, g, b, _ := c.RGBA()
 	return r == 0xffff && g == 0 && b == 0
 }
+
+// A key that the person's terminal tells apart from another reaches a program that asks for
+// that, in the way that it asked for; and no program that doesn't.
+func TestShiftEnter(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.shell(120, 35)
+	for i, c := range []struct{ on, press, off, gets string }{
+		{`\e[>1u`, "\x1b[13;2u", `\e[<u`, `033   [   1   3   ;   2   u`},
+		{`\e[>1u`, "\x1b[13;5u", `\e[<u`, `033   [   1   3   ;   5   u`},
+		{`\e[>1u`, "\x1b[27;2;13~", `\e[<u`, `033   [   1   3   ;   2   u`}, // as xterm tells it
+		{`\e[>4;2m`, "\x1b[13;2u", `\e[>4m`, `033   [   2   7   ;   2   ;   1   3   ~`},
+		{`\e[>1u`, "\x1b[97;3u", `\e[<u`, `033   [   9   7   ;   3   u`},
+		{``, "\x1b[13;2u", ``, `\r`},
+		{``, "\x1b[97;3u", ``, `033   a`},
+	} {
+		n := len(strings.Fields(c.gets))
+		tm.line(fmt.Sprintf(`clear; stty -echo raw; printf '%srea''dy %d'; head -c %d | od -An -c; printf '%s'; stty sane; echo`, c.on, i, n, c.off), fmt.Sprint("ready ", i))
+		tm.press(c.press)
+		tm.agentShows(c.gets)
+		tm.prompt()
+	}
+}

@@ -235,11 +235,14 @@ func casesTable(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cases []struct{ Group, Ours, XtermJS, Tmux string }
+	var cases []struct{ Group, Ours, XtermJS, Tmux, Why string }
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
 	}
-	type count struct{ all, xtermjs, tmux, alone int }
+	type count struct {
+		all, xtermjs, tmux, alone int
+		why                       []string
+	}
 	var groups []string
 	counts := map[string]*count{}
 	for _, c := range cases {
@@ -252,12 +255,15 @@ func casesTable(t *testing.T) string {
 		n.xtermjs += one(c.Ours == c.XtermJS)
 		n.tmux += one(c.Ours == c.Tmux)
 		n.alone += one(c.Ours != c.XtermJS && c.Ours != c.Tmux)
+		if c.Why != "" && !slices.Contains(n.why, c.Why) {
+			n.why = append(n.why, c.Why)
+		}
 	}
 	var b bytes.Buffer
-	b.WriteString("| about | cases | as xterm.js | as tmux | as neither |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("| about | cases | as xterm.js | as tmux | as neither | why |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, g := range groups {
 		n := counts[g]
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", g, n.all, n.xtermjs, n.tmux, n.alone)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %s |\n", g, n.all, n.xtermjs, n.tmux, n.alone, strings.Join(n.why, "; "))
 	}
 	return b.String()
 }
