@@ -34,11 +34,11 @@ func TestTerminalsByName(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	p.do("run", "--name", "shell", "--mode", "watch", "--detach", "--", "bash", "--norc", "--noprofile")
-	for _, env := range [][]string{{"TERM=linux"}, {"TERM=screen"}, {"TERM=vt100", "LANG=C"}, {"TERM=xterm-kitty", "LANG=C"}, {}} {
+	for i, env := range [][]string{{"TERM=linux"}, {"TERM=screen"}, {"TERM=vt100", "LANG=C"}, {"TERM=xterm-kitty", "LANG=C"}, {}} {
 		tm := p.as(80, 24, env, "attach", "shell")
 		tm.shows("1 Terminal")
 		tm.prompt()
-		tm.line("clear; echo se''en", "seen")
+		tm.line(fmt.Sprintf("clear; echo se''en %d", i), fmt.Sprint("seen ", i))
 		tm.press(leader + "d")
 		if code, _ := tm.ended(); code != 0 {
 			t.Errorf("%q: exit %d", env, code)
