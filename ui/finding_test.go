@@ -81,9 +81,10 @@ func TestFilterIsNoWayPastTheGuard(t *testing.T) {
 	t.Parallel()
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4", "/")
-	d.write("held")
+	d.write("no such thing")
+	d.shows("Actions 0 of 9")
 	d.advance(time.Second)
-	d.press("enter", "a")
+	d.press("enter", "tab", "a")
 	d.idle()
 	if n := len(d.c.Decisions()); n > 0 {
 		t.Fatal("it was approved at once")
@@ -205,6 +206,8 @@ func TestNumbersLeadToActions(t *testing.T) {
 		if got := d.action(); got != 12 {
 			t.Errorf("%s leads to #%d", keys, got)
 		}
+		d.press("g")
+		d.lacks("earlier action")
 		d.press("#")
 		d.write("1150")
 		d.press("enter")
@@ -227,6 +230,23 @@ func TestNumbersLeadToActions(t *testing.T) {
 			t.Errorf("a number that the filter hasn't leads to #%d", got)
 		}
 	}
+}
+
+// The row that says that there are more of them brings them.
+func TestEarlierActionsAreRead(t *testing.T) {
+	t.Parallel()
+	c := newFake(sceneSession())
+	ses := sceneSession()
+	c.Put(api.Event{Session: &ses})
+	longSession(c)
+	d := bench(t, c, 120, 35, "plain")
+	d.press(leader, "4", "g")
+	d.shows("1000 earlier actions aren't on this screen: # goes to one")
+	d.press("enter")
+	d.shows("step 1000 of it")
+	d.until("they are there", func() bool { return d.action() == 1000 })
+	d.press("g")
+	d.shows("step 1 of it")
 }
 
 // From an action to where it began on the terminal and back to now, and to an action from there.

@@ -13,8 +13,13 @@ import (
 
 func logs(connect Connect) *cobra.Command {
 	var follow bool
+	var line *string
 	cmd := onSession(connect, command.toRead, "log [SESSION]", "Print what happened, one line per event, network attempts included", func(c command, s api.Session) error {
 		enc := json.NewEncoder(c.out)
+		f, err := c.filter(s, *line)
+		if err != nil {
+			return err
+		}
 		events := c.client.Recorded
 		if follow {
 			events = c.client.Events
@@ -26,10 +31,13 @@ func logs(connect Connect) *cobra.Command {
 			if e.Seq == 0 {
 				continue
 			}
-			if c.json {
+			words := eventLine(s, e)
+			switch {
+			case f.Narrows() && (words == "" || !f.hasEvent(e, words)):
+			case c.json:
 				err = enc.Encode(e)
-			} else if line := eventLine(s, e); line != "" {
-				_, err = fmt.Fprintln(c.out, line)
+			case words != "":
+				_, err = fmt.Fprintln(c.out, words)
 			}
 			if err != nil {
 				return err
@@ -38,6 +46,7 @@ func logs(connect Connect) *cobra.Command {
 		return nil
 	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the session ends")
+	line = filterFlag(cmd)
 	return cmd
 }
 

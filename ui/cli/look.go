@@ -15,9 +15,14 @@ import (
 func show(connect Connect) *cobra.Command {
 	var at string
 	var all bool
+	var line *string
 	cmd := onMaybe(connect, "show", "Show a session with its actions, or one action whole; as they are, or were at a moment", func(c command, s api.Session, n int) error {
+		f, err := c.filter(s, *line)
+		if err != nil {
+			return err
+		}
 		if at != "" {
-			return c.showAt(s, n, api.Moment(at), all)
+			return c.showAt(s, n, api.Moment(at), all, f)
 		}
 		if n > 0 {
 			return c.showAction(s, n)
@@ -26,6 +31,7 @@ func show(connect Connect) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		actions = f.actions(actions)
 		var space *api.Space
 		if sp, err := c.client.Space(c.ctx, s.ID); err == nil { // else nobody here can measure it
 			space = &sp
@@ -71,6 +77,7 @@ func show(connect Connect) *cobra.Command {
 		return cmp.Or(err, stuck) // all but what is held is known from the record
 	})
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "the agent's housekeeping too")
+	line = filterFlag(cmd)
 	cmd.Flags().StringVar(&at, "at", "", "how it stood at a moment: after action 12 or before 12^, +1h2m since the start, start, end")
 	return cmd
 }

@@ -11,20 +11,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
+	"stepbox/ui/find"
 )
 
 func network(connect Connect) *cobra.Command {
 	var follow bool
+	var line *string
 	cmd := onSession(connect, command.toRead, "net [SESSION]", "List what a session's agent tried to reach", func(c command, s api.Session) error {
+		f := filter{Filter: find.Parse(*line)}
 		if !follow {
 			all, err := c.client.Attempts(c.ctx, s.ID)
 			for i := 0; i < len(all) && err == nil; i++ {
-				err = c.attempt(s, all[i])
+				if f.hasAttempt(&all[i]) {
+					err = c.attempt(s, all[i])
+				}
 			}
 			return err
 		}
 		for e, err := range c.client.EventsOf(c.ctx, s.ID, "attempt", 0) {
-			if err == nil && e.Attempt != nil && e.Kind != "attempt.changed" {
+			if err == nil && e.Attempt != nil && e.Kind != "attempt.changed" && f.hasAttempt(e.Attempt) {
 				err = c.attempt(s, *e.Attempt)
 			}
 			if err != nil {
@@ -34,6 +39,7 @@ func network(connect Connect) *cobra.Command {
 		return nil
 	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the session ends")
+	line = filterFlag(cmd)
 	return cmd
 }
 

@@ -123,7 +123,7 @@ func (c command) standing(s api.Session, m api.Moment) (out stood, err error) {
 }
 
 // showAt prints how a session stood at a moment, or one of its actions.
-func (c command) showAt(s api.Session, n int, m api.Moment, all bool) error {
+func (c command) showAt(s api.Session, n int, m api.Moment, all bool, f filter) error {
 	then, err := c.standing(s, m)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c command) showAt(s api.Session, n int, m api.Moment, all bool) error {
 		at := then.At
 		row(w, "at", "%s, %s into the session (event %d)", at.Time.Local().Format("2006-01-02 15:04:05"), at.Offset.Round(1e6), at.Seq)
 		printSession(w, then.Session, nil)
-		printActions(w, c.actionList(all), then.Actions, then.Questions)
+		printActions(w, c.actionList(all), f.actions(then.Actions), then.Questions)
 		fmt.Fprintf(w, "\nchanged by then\t%s, %s added, %d removed\n", files(then.Changes.Total), paint.Count(then.Changes.Added, "line", "lines"), then.Changes.Removed)
 		for _, f := range then.Changes.Files {
 			if f.Group != "git" {

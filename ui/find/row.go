@@ -120,8 +120,8 @@ func (t *term) has(r *Row) bool {
 		return t.is&r.Is != 0
 	case t.kind != "" && r.Letter != "":
 		return t.kind == r.Letter
-	case t.n >= 0 && t.exit == "" && r.Can != 0:
-		return r.N == t.n && t.text[0] == '#' || r.Port == t.n && t.text[0] == ':' || r.Can&Command != 0 && r.N == t.n
+	case t.n >= 0 && t.exit == "" && (r.Can != 0 || r.N != 0):
+		return r.N == t.n && t.text[0] == '#' || r.Port == t.n && t.text[0] == ':' || r.Can&Connection == 0 && r.N == t.n || r.Can&Command != 0 && r.N == t.n
 	}
 	switch t.field {
 	case "file":

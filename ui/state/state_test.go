@@ -210,3 +210,20 @@ func TestRedoable(t *testing.T) {
 		}
 	}
 }
+
+// Earlier actions go before those that are there, each once and no more than are kept.
+func TestEarlier(t *testing.T) {
+	numbered := func(from, to int) (out []api.Action) {
+		for n := from; n <= to; n++ {
+			out = append(out, api.Action{N: n})
+		}
+		return out
+	}
+	for _, c := range []struct{ from, to, all, first, count int }{{5, 9, 12, 1, 9}, {5, 9, 3, 1, 8}, {1, 2, 2, 1, 2}, {maxActions + 1, maxActions + 10, maxActions + 10, 11, maxActions}} {
+		s := State{Actions: numbered(c.from, c.to), Version: 7}
+		s.Earlier(numbered(1, c.all))
+		if len(s.Actions) != c.count || s.Actions[0].N != c.first || s.Actions[c.count-1].N != c.to || s.Version == 7 {
+			t.Errorf("%+v: %d of them from %d to %d", c, len(s.Actions), s.Actions[0].N, s.Actions[len(s.Actions)-1].N)
+		}
+	}
+}

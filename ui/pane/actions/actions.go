@@ -31,9 +31,9 @@ type Pane struct {
 	Auto    bool // the selection was led to what is held, so the list still follows
 
 	filter find.Filter
-	wrote  func(n int, path string) bool // whether an action wrote files with that in their paths
-	found  int                           // actions that the filter has
-	sifted bool                          // the rows are those of the filter
+	wrote  find.Wrote
+	found  int  // actions that the filter has
+	sifted bool // the rows are those of the filter
 
 	unfolded bool
 	marked   map[int]bool // actions that were selected, for what can be done with several
@@ -98,24 +98,6 @@ func (p *Pane) NextOpen() {
 			return
 		}
 	}
-}
-
-// Filter lists only what a filter has, and what is held; wrote says whether an action
-// wrote files with a text in their paths. What is selected stays so where it can.
-func (p *Pane) Filter(f find.Filter, wrote func(n int, path string) bool) {
-	if n := p.Total(); !f.Narrows() && n > 0 {
-		p.List.Select(p.List.In(n))
-	}
-	p.filter, p.wrote, p.sifted = f, wrote, false
-	if n := p.Total(); p.List.At() == n-1 {
-		p.List.Follow()
-	}
-}
-
-// Match goes to the next or previous row that the filter has.
-func (p *Pane) Match(by int) {
-	items := p.rows()
-	p.List.Step(by, len(items), func(n int) bool { return !items[n].kept && !items[n].earlier })
 }
 
 // Total is how many rows there are.
@@ -213,30 +195,6 @@ func (p *Pane) rows() []item {
 		p.List.Select(at)
 	}
 	return p.items
-}
-
-// sift says of actions whether the filter has them, and whether they are held.
-func (p *Pane) sift() func(a *api.Action) (found, held bool) {
-	if !p.filter.Narrows() {
-		return func(*api.Action) (bool, bool) { return true, false }
-	}
-	hosts := map[int][]string{}
-	for i := range p.State.Attempts {
-		if t := &p.State.Attempts[i]; t.Action != 0 && !slices.Contains(hosts[t.Action], t.Host()) {
-			hosts[t.Action] = append(hosts[t.Action], t.Host())
-		}
-	}
-	asked := map[int]bool{}
-	for i := range p.State.Questions {
-		if q := &p.State.Questions[i]; !q.Apart() {
-			asked[q.Action] = true
-		}
-	}
-	return func(a *api.Action) (found, held bool) {
-		held = a.State == api.ActionHeld || asked[a.N]
-		r := find.OfAction(a, held, hosts[a.N], func(path string) bool { return p.wrote != nil && p.wrote(a.N, path) })
-		return p.filter.Has(&r), held
-	}
 }
 
 // WholeQuestion says whether a row of its own shows all that a decision on what is to
@@ -411,38 +369,3 @@ func (p *Pane) heldWords(dst uv.Screen, x, y, end int, a api.Action, f paint.Fra
 }
 
 func heldSince(t time.Time, f paint.Frame) string { return "HELD " + paint.Clock(f.Now.Sub(t)) }
-
-// columns are the widths of what stands to the right of a title, gaps included.
-type columns struct{ digits, status, took, lines int }
-
-func columnsFor(width, digits int) columns {
-	c := columns{digits: digits, status: 13}
-	if width >= 56 {
-		c.took = 8
-	}
-	if width >= 72 {
-		c.lines = 11
-	}
-	if width >= 96 {
-		c.status = 21
-	}
-	return c
-}
-
-func (c columns) width() int { return c.status + c.took + c.lines }
-
-func (c columns) heldWidth() int { return max(11, c.width()) }
-
-// title is the room for a title in a row of that width, and whether there is
-// room for nothing else.
-func (c columns) title(width int, held bool) (room int, alone bool) {
-	right := c.width()
-	if held {
-		right = c.heldWidth()
-	}
-	all := max(0, width-2-2-c.digits-2)
-	if room = all - right - 1; room < 4 {
-		return all, true
-	}
-	return room, false
-}

@@ -239,17 +239,6 @@ func (p *Pane) Wanted() (Want, bool) {
 	return w, w.Key != "" && w != p.view.of
 }
 
-// Select puts the cursor on the file of a key, once it is there.
-func (p *Pane) Select(key string) {
-	if key != "" && key != p.selected {
-		p.selected, p.folder, p.touched = key, place{}, true
-		p.view.drop()
-		if p.tree != nil {
-			p.arrange()
-		}
-	}
-}
-
 // File is the key of the file that the cursor is on, or "".
 func (p *Pane) File() string { return p.selected }
 

@@ -47,6 +47,17 @@ func (p *Pane) choose(i int) {
 	}
 }
 
+// Select puts the cursor on the file of a key, once it is there.
+func (p *Pane) Select(key string) {
+	if key != "" && key != p.selected {
+		p.selected, p.folder, p.touched = key, place{}, true
+		p.view.drop()
+		if p.tree != nil {
+			p.arrange()
+		}
+	}
+}
+
 // Handle carries out an intent, and says why it does nothing.
 func (p *Pane) Handle(i intent.Intent) string {
 	switch i := i.(type) {

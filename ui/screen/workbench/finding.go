@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -28,11 +27,11 @@ type finding struct {
 	in   intent.Pane // whose line has the keys; NoPane: none has
 	of   [intent.Actions + 1]find.Filter
 
-	wrote map[string][]int // by a text in paths: the actions that wrote such files
-	upTo  int64            // the version of the session's changes that wrote was read at
-	early bool             // the actions before those that are shown were asked for
-	busy  bool             // wrote is being read
-	way   []whereabouts    // where the person was, the newest last; at most maxWay
+	wrote find.Wrote    // who wrote the files that the filter of Actions asks for
+	upTo  int64         // the version of the session's changes that wrote was read at
+	early bool          // the actions before those that are shown were asked for
+	busy  bool          // wrote is being read
+	way   []whereabouts // where the person was, the newest last; at most maxWay
 }
 
 // pathsPause is how long typing must have rested before it is looked up who wrote files.
@@ -43,13 +42,6 @@ func (n *finding) filter(p intent.Pane) find.Filter { return n.of[p] }
 
 // narrowed says whether a list has a filter.
 func (n *finding) narrowed(p intent.Pane) bool { return n.of[p].Narrows() }
-
-// hasWritten says whether an action wrote files with a text in their paths, as far as that
-// was read.
-func (n *finding) hasWritten(action int, path string) bool {
-	_, ok := slices.BinarySearch(n.wrote[path], action)
-	return ok
-}
 
 // openFilter gives the keys to the line of the focused list.
 func (s *Screen) openFilter(begin string) {
@@ -106,7 +98,7 @@ func (s *Screen) narrow(p intent.Pane, f find.Filter) tea.Cmd {
 	switch p {
 	case intent.Actions:
 		s.asking.auto = false
-		s.asking.list.Filter(f, s.find.hasWritten)
+		s.asking.list.Filter(f, s.find.wrote)
 	case intent.Network:
 		s.reach.pane.Filter(f)
 	case intent.Changes:
@@ -160,29 +152,12 @@ func (s *Screen) readWriters() tea.Cmd {
 		do = func(f request) tea.Cmd { return n.long("looking for who wrote that", f) }
 	}
 	return do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		wrote := map[string][]int{}
-		var failed error
-		for _, p := range paths {
-			wrote[p] = nil
-			page, err := api.Searched(ctx, c.Find, api.Query{Text: p, Session: id, Hits: maxHits})
-			if err != nil {
-				failed = err
-				continue
-			}
-			for _, f := range page.Found {
-				for _, h := range f.Hits {
-					if h.Kind == api.HitPath && (strings.Contains(strings.ToLower(h.Text), p) || strings.Contains(h.Text, "…")) {
-						wrote[p] = append(wrote[p], h.Action)
-					}
-				}
-			}
-			slices.Sort(wrote[p])
-		}
+		wrote, failed := find.Writers(ctx, c.Find, id, paths)
 		return func() tea.Cmd {
 			if n.busy, n.wrote, n.upTo = false, wrote, upTo; failed != nil {
 				n.tell(themes.Warn, "it can't be told who wrote that: %s", problemWords(failed))
 			}
-			s.asking.list.Filter(n.filter(intent.Actions), n.hasWritten)
+			s.asking.list.Filter(n.filter(intent.Actions), n.wrote)
 			return nil
 		}
 	})
@@ -213,6 +188,9 @@ func (s *Screen) filterBox(dst uv.Screen, r uv.Rectangle, p intent.Pane, f paint
 		x = paint.Text(dst, x, y, end, " / ", f.P.S(themes.Key))
 		return s.find.line.Draw(dst, x, y, end, f.P, "words, denied, failed, exit≠0, file:PATH, host:NAME, #12")
 	case s.find.narrowed(p):
+		if p == intent.Actions { // what is told stands there, too
+			end -= paint.LineWidth(dst, s.asking.list.Notice) + 3
+		}
 		words := fmt.Sprintf(" / %s ", paint.Clean(s.find.filter(p).String()))
 		paint.Text(dst, x, y, end, paint.Shorten(dst, words, max(0, end-x)), f.P.S(themes.Info))
 	}

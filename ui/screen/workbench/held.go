@@ -47,7 +47,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	if s.asking.deciding() {
 		x = paint.Clip(dst, x, y, stop, "deciding: the next question follows", p.S(themes.Info)) + 3
 	}
-	if n.text != "" && (n.ofKey || s.asking.dialogs.over(dst) || s.view.panes.Of(intent.Actions).Empty()) {
+	if n.text != "" && (n.ofKey || s.asking.dialogs.over(dst) || s.find.in == intent.Actions || s.view.panes.Of(intent.Actions).Empty()) {
 		// The place where notices usually are is covered, or isn't shown.
 		paint.Clip(dst, x, y, stop, n.text, p.S(n.token))
 		return
@@ -185,7 +185,9 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	if s.view.focus == intent.Terminal {
 		out = append(out, paint.Hint{Key: keys.OfPanes(keys.Panes), Words: "panes"}, paint.Hint{Key: "q", Words: "home"})
 	}
-	out = append(out, paint.Hint{Key: "esc", Words: "back"})
+	if !s.find.narrowed(s.view.focus) {
+		out = append(out, paint.Hint{Key: "esc", Words: "back"})
+	}
 	if s.live() {
 		out = append(out, paint.Hint{Key: keys.First(intent.Replay{}, keys.Panes), Words: "look back"})
 	}

@@ -97,6 +97,9 @@ func (s *Screen) openSelected() tea.Cmd {
 		}
 		n := s.asking.list.Selected()
 		if n == 0 {
+			if s.asking.list.Earlier() {
+				return s.readEarlier(s.st.Actions[0].N - 1)
+			}
 			if s.asking.list.Total() > 0 {
 				s.asking.list.Fold()
 			}
