@@ -216,6 +216,10 @@ func TestNumbersLeadToActions(t *testing.T) {
 		d.write("4711")
 		d.press("enter")
 		d.shows("there is no #4711 here")
+		d.press("ctrl+o", "ctrl+o")
+		if got := d.action(); got != 1 {
+			t.Errorf("back at #%d", got)
+		}
 		d.press("/")
 		d.write("exit≠0")
 		d.shows("Actions 600 of 1200")
@@ -259,8 +263,13 @@ func TestActionsAndTheTerminal(t *testing.T) {
 		}
 		d.press("4", "#")
 		d.write("11")
-		d.press("enter", "@")
+		d.press("enter", "/")
+		d.write("exit≠0")
+		d.press("enter", "@") // when it began it had not ended
 		d.at("00:12:40")
+		if got := d.action(); got != 11 {
+			t.Errorf("#%d began", got)
+		}
 		d.press("1", "#")
 		d.shows("┏ 4 Actions")
 		if got := d.action(); got != 11 {
@@ -275,7 +284,10 @@ func TestActionsAndTheTerminal(t *testing.T) {
 		d.at("00:13:20")
 		d.press("ctrl+o")
 		d.at("00:12:40")
-		d.press("ctrl+o", "ctrl+o")
+		d.press("ctrl+o")
+		d.at("00:12:40")
+		d.press("ctrl+o")
+		d.shows("/ exit≠0")
 		d.until("it is now again", func() bool { return !strings.Contains(d.text(), "REPLAY") })
 		if got := d.action(); got != 11 {
 			t.Errorf("back at #%d", got)

@@ -17,6 +17,26 @@ func (p *Pane) Filter(f find.Filter, wrote find.Wrote) {
 	}
 }
 
+// Near selects what the filter has that is nearest to an action: itself, the next one, or
+// else the last.
+func (p *Pane) Near(n int) {
+	items, at := p.rows(), -1
+	for i, it := range items {
+		if it.kept || it.earlier {
+			continue
+		}
+		if at = i; it.n >= n {
+			break
+		}
+	}
+	if at < 0 {
+		return
+	}
+	if p.List.Select(at); at == len(items)-1 {
+		p.List.Follow()
+	}
+}
+
 // Earlier says whether the row of those before the first is selected.
 func (p *Pane) Earlier() bool {
 	items := p.rows()

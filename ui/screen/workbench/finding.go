@@ -25,6 +25,7 @@ type finding struct {
 	*core
 	line dialog.Line
 	in   intent.Pane // whose line has the keys; NoPane: none has
+	from place       // where the person was when it got them
 	of   [intent.Actions + 1]find.Filter
 
 	wrote find.Wrote    // who wrote the files that the filter of Actions asks for
@@ -46,7 +47,7 @@ func (n *finding) narrowed(p intent.Pane) bool { return n.of[p].Narrows() }
 // openFilter gives the keys to the line of the focused list.
 func (s *Screen) openFilter(begin string) {
 	n := &s.find
-	n.in, n.line = s.view.focus, dialog.NewLine(find.Most)
+	n.in, n.from, n.line = s.view.focus, s.here(), dialog.NewLine(find.Most)
 	if begin == "" {
 		begin = n.filter(n.in).String()
 	}
@@ -83,11 +84,13 @@ func (s *Screen) typedFilter() tea.Cmd {
 	f := find.Parse(s.find.line.Value())
 	n, number := f.Number()
 	if !number || s.find.in == intent.Network {
-		return s.narrow(s.find.in, f)
+		n = s.find.from.action
+	} else {
+		f = find.Filter{}
 	}
-	cmd := s.narrow(s.find.in, find.Filter{})
+	cmd := s.narrow(s.find.in, f)
 	if s.find.in == intent.Actions {
-		s.asking.list.Select(n)
+		s.asking.list.Near(n)
 	}
 	return cmd
 }

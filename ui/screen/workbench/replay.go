@@ -11,6 +11,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/dialog"
+	"stepbox/ui/find"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
@@ -120,8 +121,9 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 	case intent.Hit:
 		t.toHit(t.hit + i.By)
 	case intent.Jump:
-		s.leaveTrack()
-		return s.toSelected()
+		s.find.leave(s.here())
+		shown := s.narrow(s.view.focus, find.Filter{}) // when it began it may not have had what was asked for
+		return tea.Batch(shown, s.toSelected())
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (s *Screen) travel(i intent.Intent) tea.Cmd {
 	case intent.Bisect:
 		s.asking.dialogs.open(dialog.NewBisect(s.present().Session))
 	case intent.GoTo:
-		return s.toAction(i.Action)
+		return s.toAction(i.Action, s.here())
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (s *Screen) travelled(d dialog.Dialog, i intent.Intent) tea.Cmd {
 	switch i := i.(type) {
 	case intent.GoTo:
 		s.asking.dialogs.close(d)
-		cmd := s.toAction(i.Action)
+		cmd := s.toAction(i.Action, s.here())
 		s.changes.show(api.Scope{Action: i.Action})
 		return cmd
 	case intent.Save:

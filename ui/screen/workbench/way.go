@@ -26,8 +26,8 @@ type whereabouts struct {
 
 const maxWay = 50
 
-// leaveTrack remembers where the person is before something leads elsewhere.
-func (s *Screen) leaveTrack() {
+// here is where the person is.
+func (s *Screen) here() place {
 	f, _ := s.reach.pane.Selected()
 	p := whereabouts{
 		focus: s.view.focus, action: s.asking.list.Selected(), scope: s.changes.pane.Scope(), file: s.changes.pane.File(),
@@ -36,8 +36,13 @@ func (s *Screen) leaveTrack() {
 	if len(f.IDs) > 0 {
 		p.attempt = f.IDs[0]
 	}
-	s.find.way = append(s.find.way, p)
-	s.find.way = s.find.way[max(0, len(s.find.way)-maxWay):]
+	return p
+}
+
+// leave remembers where the person was before something leads elsewhere.
+func (n *finding) leave(p place) {
+	n.way = append(n.way, p)
+	n.way = n.way[max(0, len(n.way)-maxWay):]
 }
 
 // retrace goes back to where the person was last.
@@ -118,9 +123,9 @@ func (s *Screen) related(to intent.Pane) tea.Cmd {
 		s.openFilter("#")
 		return nil
 	case to == intent.Actions && n != 0:
-		return s.toAction(n)
+		return s.toAction(n, s.here())
 	}
-	s.leaveTrack()
+	s.find.leave(s.here())
 	switch to {
 	case intent.Changes:
 		s.view.setFocus(to)
@@ -138,17 +143,17 @@ func (s *Screen) related(to intent.Pane) tea.Cmd {
 // toNumber goes to what a number means in a list: an action, or its changes.
 func (s *Screen) toNumber(in intent.Pane, n int) tea.Cmd {
 	if _, ok := s.st.Action(n); in == intent.Changes && ok {
-		s.leaveTrack()
+		s.find.leave(s.find.from)
 		s.changes.show(api.Scope{Action: n})
 		return s.changes.wantDiff(0)
 	}
-	return s.toAction(n)
+	return s.toAction(n, s.find.from)
 }
 
-// toAction selects an action in Actions: one that isn't on the screen is read, or while
+// toAction selects an action in Actions, from where the person was: one that isn't on the screen is read, or while
 // what was is shown, gone to in the session's course.
-func (s *Screen) toAction(n int) tea.Cmd {
-	s.leaveTrack()
+func (s *Screen) toAction(n int, from place) tea.Cmd {
+	s.find.leave(from)
 	s.view.setFocus(intent.Actions)
 	if s.reveal(n) {
 		return nil
