@@ -270,6 +270,8 @@ func TestActionsAndTheTerminal(t *testing.T) {
 		if got := d.action(); got != 11 {
 			t.Errorf("#%d began", got)
 		}
+		d.shows("/ filter")
+		d.lacks("/ search") // which is the Terminal's here
 		d.press("1", "#")
 		d.shows("┏ 4 Actions")
 		if got := d.action(); got != 11 {

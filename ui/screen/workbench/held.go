@@ -152,7 +152,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 				continue
 			}
 			h, ok := s.hint(dst, b)
-			if slices.ContainsFunc(out, func(x paint.Hint) bool { return x.Key == h.Key }) {
+			if slices.ContainsFunc(slices.Concat(out, last), func(x paint.Hint) bool { return x.Key == h.Key }) {
 				continue // a scope further in has the key
 			}
 			if n := len(out); n > 0 && scope == keys.Replay && out[n-1].Words == b.Short { // back and forth
