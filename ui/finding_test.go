@@ -12,6 +12,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
+	"stepbox/ui/keys"
 )
 
 // write types a line.
@@ -91,6 +92,37 @@ func TestFilterIsNoWayPastTheGuard(t *testing.T) {
 	}
 	d.calmly("a")
 	d.decided(api.AnswerApprove)
+}
+
+// No key that means something anywhere decides, acts or gets to the agent while the line has
+// the keys: but for the two that leave it, they are its own.
+func TestKeysOfAFilterAreItsOwn(t *testing.T) {
+	t.Parallel()
+	for _, pane := range []string{"2", "3", "4"} {
+		d := bench(t, sceneWorkbench(sceneQuestion(), sceneConnection()), 120, 35, "plain")
+		d.press(leader, pane, "/")
+		calls := len(d.c.Calls())
+		for _, scope := range keys.Scopes {
+			for _, b := range keys.In(scope) {
+				for _, k := range b.Keys() {
+					if k != "enter" && k != "esc" && k != leader {
+						d.advance(500 * time.Millisecond)
+						d.press(k)
+					}
+				}
+			}
+		}
+		d.idle()
+		d.shows("enter keep it")
+		if n := len(d.c.Decisions()); n > 0 || d.quit || d.c.LastTerminal().Got() != "" {
+			t.Errorf("%d decisions, quit %v, and the agent had %q", n, d.quit, d.c.LastTerminal().Got())
+		}
+		for _, call := range d.c.Calls()[calls:] {
+			if !strings.HasPrefix(call, "find ") && !strings.HasPrefix(call, "actions") {
+				t.Errorf("a key did %q", call)
+			}
+		}
+	}
 }
 
 // Of what a filter has in Changes, and of nothing else, all is selected; what is taken back is that.
@@ -195,16 +227,16 @@ func longSession(c *fakeClient) {
 // An action is gone to by its number, also one that isn't on the screen.
 func TestNumbersLeadToActions(t *testing.T) {
 	t.Parallel()
-	for _, keys := range []string{"4 / # 1 2 enter", "4 / : 1 2 enter", "4 # 1 2 enter", "4 : 1 2 enter", "2 : # 1 2 enter", "4 / o d d esc / # 1 2 enter"} {
+	for _, pressed := range []string{"4 / # 1 2 enter", "4 / : 1 2 enter", "4 # 1 2 enter", "4 : 1 2 enter", "2 : # 1 2 enter", "4 / o d d esc / # 1 2 enter"} {
 		c := newFake(sceneSession())
 		ses := sceneSession()
 		c.Put(api.Event{Session: &ses})
 		longSession(c)
 		d := bench(t, c, 120, 35, "plain")
-		d.press(append([]string{leader}, strings.Fields(keys)...)...)
+		d.press(append([]string{leader}, strings.Fields(pressed)...)...)
 		d.shows("step 12 of it")
 		if got := d.action(); got != 12 {
-			t.Errorf("%s leads to #%d", keys, got)
+			t.Errorf("%s leads to #%d", pressed, got)
 		}
 		d.press("g")
 		d.lacks("earlier action")
