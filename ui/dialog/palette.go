@@ -137,7 +137,7 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	p.at = max(0, min(p.at, len(found)-1))
 	// The list scrolls under the line, and keeps its height while letters narrow
 	// it down.
-	height := min(max(1, area.Dy()-8), 14)
+	height := min(max(1, area.Dy()-8), 14, max(1, len(p.all)))
 	p.first = max(0, min(p.first, len(found)-height))
 	p.first = max(min(p.first, p.at), p.at-height+1)
 	rows, note := []row{{}, {}}, text{}
