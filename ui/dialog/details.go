@@ -230,7 +230,7 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 				add("  refused", fmt.Sprintf("%s %s: %s", r.Method, r.Path, r.Why), themes.Warn)
 			}
 			if a.Action != 0 {
-				add("  action", strconv.Itoa(a.Action), themes.Surface)
+				add("  action", "#"+strconv.Itoa(a.Action), themes.Surface)
 			}
 			out = append(out, row{})
 		}
