@@ -34,6 +34,7 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.shows("STEP")
 	tm.decide("◆ #1 command held", "a", "$ cat README.md", "step mode holds every action")
 	tm.held("#2 held")
+	tm.undock()
 	tm.agentShows("greet.sh says hello")
 	tm.decide("◆ #2 command held", "a")
 
@@ -56,10 +57,13 @@ func watchDemo(t *testing.T, cols, rows int) {
 	tm.shows("it is not clutter")
 	tm.tick() // a line that was typed before the question was in view isn't sent
 	tm.answer(enter, "denied", func() bool { return !strings.Contains(tm.text(), "Deny command") })
+	tm.undock()
 	tm.agentShows("stepbox: denied: it is not clutter")
 
 	// The connection: denied, which Network says.
-	tm.held("bash → telemetry.example:443 held")
+	tm.until("a connection is held", func() bool {
+		return strings.Contains(tm.last(), "connection held") || strings.Contains(tm.last(), "telemetry.example:443 held")
+	})
 	tm.ask("◆ connection held")
 	tm.shows("telemetry.example, TCP port 443", "no rule knows this host")
 	tm.answer("d", "asks for a reason", func() bool { return strings.Contains(tm.text(), "Deny connection") })
@@ -76,6 +80,7 @@ func watchDemo(t *testing.T, cols, rows int) {
 
 	// The person's key isn't there.
 	tm.decide("◆ #7 command held", "a")
+	tm.undock()
 	tm.agentShows("there is no key here")
 
 	// The tidying: approved, looked at, taken back from the list.
@@ -126,6 +131,15 @@ func watchDemo(t *testing.T, cols, rows int) {
 		t.Errorf("the record lists %+v", list)
 	}
 	// That the demo's folder is gone is seen to when the person leaves.
+}
+
+// undock leaves the question that followed, so that the agent's screen is seen whole.
+func (tm *terminal) undock() {
+	tm.t.Helper()
+	tm.until("the next question followed", func() bool { return strings.Contains(tm.last(), "deciding") && strings.Contains(tm.last(), "◆") })
+	tm.tick()
+	tm.press(escape)
+	tm.until("it is left", func() bool { return !strings.Contains(tm.last(), "deciding") })
 }
 
 const secretText = "SECRET-OF-THE-HOST"

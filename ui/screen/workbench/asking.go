@@ -191,6 +191,7 @@ func (k *asking) answered(question int64, docked bool, focus intent.Pane) {
 	k.auto = k.auto || focus == intent.Actions
 	k.follow(focus)
 	if !docked {
+		k.flow.listed = k.cfg.Now()
 		k.readable(focus)
 		return
 	}

@@ -23,6 +23,7 @@ type flow struct {
 	decided time.Time // when something was decided last, or keys came to be for something else by themselves
 	dropped string    // the last key that was for what had been decided
 	last    time.Time // when that was
+	listed  time.Time // when an answer was given in the list last
 	passed  int64     // the question that opened by itself; 0: none
 }
 
@@ -103,7 +104,7 @@ func (k *asking) goOn(focus intent.Pane) {
 // readable opens the question that the list came to by itself while the person decides
 // there, if its row doesn't show what a decision covers.
 func (k *asking) readable(focus intent.Pane) {
-	if focus != intent.Actions || !k.auto || k.cfg.Now().Sub(k.flow.decided) >= linger {
+	if focus != intent.Actions || !k.auto || k.cfg.Now().Sub(k.flow.listed) >= linger {
 		return
 	}
 	if q, ok := k.question(); ok && !k.pending[q.ID] && (q.Subject == api.SubjectEdit || !k.whole(k.ruler(), q)) {

@@ -57,8 +57,11 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 
 // short is what the line calls a question, where its row isn't what has the keys.
 func (s *Screen) short(dst uv.Screen, q api.Question) string {
-	if q.Apart() && (s.view.focus == intent.Actions || s.view.focus == intent.Network || s.typing() && s.view.cols < 100) {
+	if q.Apart() && (s.view.focus == intent.Actions || s.view.focus == intent.Network) {
 		return ""
+	}
+	if q.Apart() && s.typing() && s.view.cols < 100 {
+		return string(q.Subject) + " " // its row names it, and what answers needs the room
 	}
 	return paint.Shorten(dst, nameOf(q), 34) + " "
 }
