@@ -27,6 +27,8 @@ func TestGolden(t *testing.T) {
 			d.shows("fix-tests")
 			if w >= 120 {
 				d.shows("Last actions")
+			} else {
+				d.shows("Screen of")
 			}
 			return d
 		}, "fix-tests"},

@@ -367,6 +367,9 @@ func TestGoldenHome(t *testing.T) {
 				if beside != (s.name == "preview") {
 					d.shows("Last actions")
 				}
+				if !beside && s.name == "empty" {
+					d.shows("Screen of")
+				}
 				d.until("the list is read", func() bool { return !d.m.home.Reading() })
 				golden.RequireEqual(t, d.content)
 			})

@@ -200,7 +200,9 @@ func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 			return nil, s.judge(b.Intent, k.IsRepeat)
 		}
 	case s.late():
-		return nil, nil
+		if b, ok := keys.Find(k, keys.Inbox); ok && intent.Decides(b.Intent) {
+			return nil, nil
+		}
 	}
 	scope := keys.Home
 	if s.search.open {
@@ -278,8 +280,7 @@ func (s *Screen) inQuestion(i intent.Intent, repeat bool) tea.Cmd {
 	d := s.dialog
 	s.Notice = ""
 	if care := d.Care(i); care != state.AtOnce && (repeat || !s.inbox.guard.Takes(s.target(), care, s.cfg.Now())) {
-		s.Notice = tooSoon
-		return nil
+		return s.tooSoon()
 	}
 	if why := d.Why(i); why != "" {
 		s.Notice = why

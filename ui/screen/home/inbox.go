@@ -233,6 +233,17 @@ const (
 	tooSoon      = "too soon: keys count 0.4 s after it came into view and after any key"
 )
 
+// tooSoon says so for as long as it takes to read.
+func (s *Screen) tooSoon() tea.Cmd {
+	s.Notice = tooSoon
+	return s.after(2*time.Second, func() tea.Cmd {
+		if s.Notice == tooSoon {
+			s.Notice = ""
+		}
+		return nil
+	})
+}
+
 // judge carries out a key in the inbox.
 func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 	e, ok := s.asked()
@@ -263,7 +274,7 @@ func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 	case why != "":
 		s.Notice = why
 	case repeat || !s.inbox.guard.Takes(s.target(), state.Quiet, s.cfg.Now()):
-		s.Notice = tooSoon
+		return s.tooSoon()
 	case e.q.Subject == api.SubjectEdit:
 		s.open(e) // its differences are what is decided on
 	case intent.AnswerTo(i) == "" && !always: // it is denied, in words
@@ -519,6 +530,6 @@ func isDecision(d dialog.Dialog) bool {
 	return ok
 }
 
-// late says whether a key may still be for a question that was just answered: nothing else
-// gets it.
+// late says whether a key that answers may still be for a question that was just answered:
+// nothing else gets it.
 func (s *Screen) late() bool { return s.cfg.Now().Sub(s.inbox.decided) < state.QuietTime }

@@ -149,6 +149,9 @@ func (s *Screen) now(x api.Session) (api.Session, api.Usage) {
 	}
 	n := st.Session
 	n.Name, n.Tags, n.Note, n.Pinned, n.Trashed = x.Name, x.Tags, x.Note, x.Pinned, x.Trashed // what is said of it is no event
+	if st.Version > 0 {
+		n.Held = len(st.Questions) // the session's own number comes later
+	}
 	if st.Usage == nil {
 		return n, api.Usage{}
 	}
