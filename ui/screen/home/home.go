@@ -274,30 +274,6 @@ func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	return nil, s.listFolders()
 }
 
-// inQuestion lets an opened question handle an intent. What decides has to wait until it
-// was in view long enough, and the keyboard quiet.
-func (s *Screen) inQuestion(i intent.Intent, repeat bool) tea.Cmd {
-	d := s.dialog
-	s.Notice = ""
-	if care := d.Care(i); care != state.AtOnce && (repeat || !s.inbox.guard.Takes(s.target(), care, s.cfg.Now())) {
-		return s.tooSoon()
-	}
-	if why := d.Why(i); why != "" {
-		s.Notice = why
-		return nil
-	}
-	switch r := d.Handle(i).(type) {
-	case nil:
-	case intent.Back:
-		s.shut()
-	case intent.Help:
-		s.below, s.dialog = d, &dialog.Help{Place: []keys.Scope{d.Scope()}, Off: d.Why}
-	default:
-		return s.question(r)
-	}
-	return nil
-}
-
 // handle carries out an intent outside of dialogs.
 func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 	s.Notice = ""
