@@ -25,7 +25,7 @@ type Details struct {
 	Glyph string
 	Token themes.Token
 	build func(dst uv.Screen, width int, now time.Time) []row
-	plain bool // no graphs of dots
+	plain bool // graphs are of ordinary characters
 
 	// Of an action:
 	execs   []api.Exec

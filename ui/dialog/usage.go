@@ -11,16 +11,17 @@ import (
 	"stepbox/ui/state"
 )
 
-// usage is what a session used in the last minutes, as graphs with their figures.
-func usage(dst uv.Screen, s api.Session, h *state.History, width int, plain bool) (out []row) {
+// usage is what a session used in the last minute, as graphs with their figures, with a
+// row between them.
+func usage(dst uv.Screen, s api.Session, h *state.History, width int, plain bool) []row {
 	n := len(h.Samples)
 	if n == 0 {
 		return nil
 	}
-	now := h.Samples[n-1]
+	now, out := h.Samples[n-1], []row{{}}
 	cpu, memory, network := h.Scales(s.Limits)
 	const high, column, words = 2, 12, 34
-	cells := max(8, min(state.Seconds/2, width-column-words))
+	cells := max(8, min(state.Seconds, width-column-words))
 	add := func(name string, scale float64, figure func(state.Sample) float64, now, most string) {
 		for i, graph := range paint.Graph(h.Shares(scale, figure), cells, high, plain) {
 			out = append(out, row{spans: []text{
@@ -29,6 +30,7 @@ func usage(dst uv.Screen, s api.Session, h *state.History, width int, plain bool
 			}})
 			name = ""
 		}
+		out = append(out, row{})
 	}
 	percent := func(x float64) string { return fmt.Sprintf("%d%%", int(x*100+0.5)) }
 	of := func(limit string, is bool) string {
@@ -43,5 +45,5 @@ func usage(dst uv.Screen, s api.Session, h *state.History, width int, plain bool
 	add("memory", memory, state.Memory, size(float64(now.Memory))+of(paint.Bytes(s.Limits.Memory), s.Limits.Memory > 0), "at most "+size(h.Peak(state.Memory)))
 	in, outOf := h.Rate()
 	add("network", network, state.Network, fmt.Sprintf("↓%s/s ↑%s/s", paint.Bytes(in), paint.Bytes(outOf)), "at most "+size(h.Peak(state.Network))+"/s")
-	return append(out, row{})
+	return out
 }

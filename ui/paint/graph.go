@@ -1,48 +1,46 @@
 package paint
 
-import "strings"
-
-// Dots of a braille cell, filled from below, in its left and its right column.
-var (
-	leftDots  = [...]rune{0, 0x40, 0x44, 0x46, 0x47}
-	rightDots = [...]rune{0, 0x80, 0xa0, 0xb0, 0xb8}
+import (
+	"math"
+	"strings"
 )
 
-// levels are how high a cell can be filled without such dots, too.
-const levels = " .:#"
+// How high a cell can be filled, from nothing to whole: where blocks can be had, and
+// with ordinary characters alone.
+var (
+	blocks = []rune(" ▁▂▃▄▅▆▇█")
+	signs  = []rune(" .:#")
+)
 
-// Graph draws shares of one as columns that rise from below, the newest at the right:
-// two in each cell, or the larger of both where dots can't be had. Where there are none
-// yet it is empty; a share of 0 has the lowest dot, so that a graph that rests is seen.
+// Graph draws shares of one as columns that rise from below, one in each cell, the
+// newest at the right. Where there are none yet it is empty; a share of 0 has the
+// lowest step, so that a graph at rest is seen.
 func Graph(shares []float64, cells, rows int, plain bool) []string {
+	steps := blocks
+	if plain {
+		steps = signs
+	}
 	out := make([]string, rows)
-	var b strings.Builder
 	for row := range out {
-		b.Reset()
+		var b strings.Builder
 		for cell := range cells {
-			at := len(shares) - 2*(cells-cell)
-			if plain {
-				b.WriteByte(levels[max(fill(shares, at, row, rows, len(levels)-1), fill(shares, at+1, row, rows, len(levels)-1))])
-				continue
-			}
-			dots := leftDots[fill(shares, at, row, rows, 4)] | rightDots[fill(shares, at+1, row, rows, 4)]
-			if dots == 0 {
+			at := len(shares) - cells + cell
+			if at < 0 {
 				b.WriteByte(' ')
 				continue
 			}
-			b.WriteRune(0x2800 | dots)
+			b.WriteRune(steps[fill(shares[at], rows-1-row, rows, len(steps)-1)])
 		}
 		out[row] = b.String()
 	}
 	return out
 }
 
-// fill is how many of a cell's steps the share at an index fills, in a row from the top.
-func fill(shares []float64, at, row, rows, steps int) int {
-	if at < 0 || at >= len(shares) {
-		return 0
+// fill is how many steps of a cell a share fills, so many rows from the lowest.
+func fill(share float64, row, rows, steps int) int {
+	if share = max(0, min(share, 1)); math.IsNaN(share) {
+		share = 0
 	}
-	share := max(0, min(shares[at], 1)) // also what isn't a number
-	n := max(1, int(share*float64(rows*steps)+0.5)) - (rows-1-row)*steps
-	return max(0, min(n, steps))
+	n := max(1, int(share*float64(rows*steps)+0.5))
+	return max(0, min(n-row*steps, steps))
 }

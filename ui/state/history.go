@@ -8,7 +8,7 @@ import (
 )
 
 // Seconds is how far back a History goes.
-const Seconds = 120
+const Seconds = 60
 
 // Sample is what a session used in a second.
 type Sample struct {

@@ -218,8 +218,8 @@ func (c *core) figures(f paint.Frame) []piece {
 	return out
 }
 
-// graphCells is how wide the graphs of the title line are: two seconds a cell.
-const graphCells = 6
+// graphCells is how wide the graphs of the title line are: a second each.
+const graphCells = 8
 
 // usage is what the session uses now, each with what it used in the last seconds.
 func (c *core) usage(f paint.Frame) (out []piece) {
