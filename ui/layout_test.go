@@ -2,6 +2,7 @@ package ui
 
 import (
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -212,4 +213,44 @@ func TestSideBySideWhereThereIsRoom(t *testing.T) {
 	d = laidOut(t, &memory{}, 200, 50)
 	d.press(leader, "2", "enter")
 	d.until("they are, alone", beside)
+}
+
+// Whatever a person does with the borders, the mouse and the size of their terminal:
+// one pane has the focus and is shown, Actions and the last line are, and the agent
+// gets none of the keys.
+func TestAnyArrangement(t *testing.T) {
+	t.Parallel()
+	d := laidOut(t, &memory{}, 120, 35)
+	keys := []string{"<", ">", "(", ")", "z", "o", "O", "2", "3", "4", "T", "t", "j", "G"}
+	random := rand.New(rand.NewPCG(1, 2))
+	cols, rows := 120, 35
+	for step := range 600 {
+		x, y := random.IntN(cols), random.IntN(rows)
+		switch did := random.IntN(10); {
+		case did == 0:
+			cols, rows = 40+random.IntN(200), 12+random.IntN(60)
+			d.send(tea.WindowSizeMsg{Width: cols, Height: rows})
+		case did == 1:
+			d.send(tea.MouseReleaseMsg{X: x, Y: y, Button: tea.MouseLeft})
+		case did < 4: // many mice only tell of presses
+			d.send(click(x, y))
+		case did < 6:
+			d.send(tea.MouseMotionMsg{X: x, Y: y, Button: tea.MouseLeft})
+		case did < 7 || strings.Contains(d.text(), "┏ 1 Terminal"):
+			d.press(leader, []string{"space", "<", ")", "z", "2", "s"}[random.IntN(6)])
+		default:
+			d.press(keys[random.IntN(len(keys))])
+		}
+		text := d.text()
+		if n := strings.Count(text, "┏ "); n != 1 {
+			t.Fatalf("step %d at %d×%d: %d panes have the focus\n%s", step, cols, rows, n, text)
+		}
+		if !strings.Contains(text, "4 Actions") || !strings.Contains(text, "help") {
+			t.Fatalf("step %d at %d×%d: something is hidden\n%s", step, cols, rows, text)
+		}
+	}
+	d.idle()
+	if got := d.c.LastTerminal().Got(); got != "" {
+		t.Errorf("the agent got %q", got)
+	}
 }

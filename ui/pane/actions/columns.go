@@ -14,6 +14,9 @@ func columnsFor(width, digits int) columns {
 	if width >= 96 {
 		c.status = 21
 	}
+	if width >= 160 {
+		c.lines = 28 // for reasons
+	}
 	return c
 }
 

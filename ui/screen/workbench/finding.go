@@ -25,7 +25,7 @@ type finding struct {
 	*core
 	line dialog.Line
 	in   intent.Pane // whose line has the keys; NoPane: none has
-	from place       // where the person was when it got them
+	from whereabouts // where the person was when it got them
 	of   [intent.Actions + 1]find.Filter
 
 	wrote find.Wrote    // who wrote the files that the filter of Actions asks for

@@ -22,12 +22,15 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	x, y, end := r.Min.X+1, r.Min.Y, r.Max.X-1
 	n := s.said()
 	right := s.rightHints()
-	if n.ofKey {
+	switch {
+	case n.ofKey:
 		right = nil // its words are cut last
+	case len(right) > 1 && r.Dx() < 60:
+		right = right[:1] // help is always there
 	}
 	rw := paint.HintsWidth(dst, right)
 	stop := end
-	if rw > 0 && rw+40 < r.Dx() {
+	if rw > 0 {
 		stop = end - rw
 		p.Hints(dst, stop, y, end, themes.Text, right)
 		stop -= 2

@@ -27,7 +27,7 @@ type whereabouts struct {
 const maxWay = 50
 
 // here is where the person is.
-func (s *Screen) here() place {
+func (s *Screen) here() whereabouts {
 	f, _ := s.reach.pane.Selected()
 	p := whereabouts{
 		focus: s.view.focus, action: s.asking.list.Selected(), scope: s.changes.pane.Scope(), file: s.changes.pane.File(),
@@ -40,7 +40,7 @@ func (s *Screen) here() place {
 }
 
 // leave remembers where the person was before something leads elsewhere.
-func (n *finding) leave(p place) {
+func (n *finding) leave(p whereabouts) {
 	n.way = append(n.way, p)
 	n.way = n.way[max(0, len(n.way)-maxWay):]
 }
@@ -152,7 +152,7 @@ func (s *Screen) toNumber(in intent.Pane, n int) tea.Cmd {
 
 // toAction selects an action in Actions, from where the person was: one that isn't on the screen is read, or while
 // what was is shown, gone to in the session's course.
-func (s *Screen) toAction(n int, from place) tea.Cmd {
+func (s *Screen) toAction(n int, from whereabouts) tea.Cmd {
 	s.find.leave(from)
 	s.view.setFocus(intent.Actions)
 	if s.reveal(n) {
