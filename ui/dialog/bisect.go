@@ -80,7 +80,7 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	leave := paint.Hint{Key: "esc", Words: "back"}
 	if !d.sent {
 		rows = append(rows, wrapped(dst, "A shell command that passed before the session's actions and fails now, as go test ./... may. It runs in throw-away sandboxes without a network, on the files as they were after one action and another.", width, themes.SurfaceMuted)...)
-		return d.ask(dst, area, f, title, rows, []paint.Hint{{Key: "enter", Words: "find it"}, leave}, text{})
+		return d.ask(dst, area, f, title, rows, []paint.Hint{{Key: keys.First(intent.Yes{}, keys.Input), Words: "find it"}, leave}, text{})
 	}
 	rows = append(rows, command(dst, d.line.Value(), width)...)
 	rows = append(rows, row{})
@@ -97,7 +97,7 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		if d.session.Live() {
 			there = "go there; " + keys.First(intent.Rollback{}, keys.Actions) + " rolls it back"
 		}
-		note, hints = text{}, []paint.Hint{{Key: "enter", Words: there, Off: d.found() == 0}, {Key: "↑↓ pgdn", Words: "scroll"}, leave}
+		note, hints = text{}, []paint.Hint{{Key: keys.First(intent.Yes{}, keys.Found), Words: there, Off: d.found() == 0}, {Key: keys.First(intent.Page{By: 1}, keys.Found), Words: "scroll"}, leave}
 		rows = append(rows, row{})
 		words := "This broke it:"
 		if len(d.done.Steps) > 1 {

@@ -11,6 +11,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
+	"stepbox/ui/layout"
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/network"
 	"stepbox/ui/state"
@@ -36,7 +37,11 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piec
 		left = append(left, piece{" › " + paint.ShortenLeft(dst, x.text, max(14, r.Dx()/5)), x.token, x.weight})
 	}
 	middle := c.badges()
-	right := c.figures(f)
+	cells := 4 // of each graph, a second each
+	if r.Dx() >= layout.WideCols {
+		cells = 8
+	}
+	right := c.figures(f, cells)
 
 	fit := func() int { return 2 + width(dst, left) + width(dst, middle) + width(dst, right) }
 	for fit() > r.Dx() {
@@ -191,7 +196,7 @@ func (c *core) badges() []piece {
 }
 
 // figures are what the session uses and how long it has been going on.
-func (c *core) figures(f paint.Frame) []piece {
+func (c *core) figures(f paint.Frame, cells int) []piece {
 	ses := c.st.Session
 	var out []piece
 	add := func(words string, k themes.Token, weight int) {
@@ -201,7 +206,7 @@ func (c *core) figures(f paint.Frame) []piece {
 		add(fmt.Sprintf("⚠ %s", paint.Count(n, "warning", "warnings")), themes.Warn, 80)
 	}
 	if c.st.Usage != nil {
-		out = append(out, c.usage(f)...)
+		out = append(out, c.usage(f, cells)...)
 	}
 	if spent := ses.Spent(); spent.Input+spent.Output > 0 {
 		add(fmt.Sprintf("%s↑ %s↓ tok", paint.Thousands(spent.Input), paint.Thousands(spent.Output)), themes.BarMuted, 60)
@@ -218,15 +223,12 @@ func (c *core) figures(f paint.Frame) []piece {
 	return out
 }
 
-// graphCells is how wide the graphs of the title line are: a second each.
-const graphCells = 8
-
-// usage is what the session uses now, each with what it used in the last seconds.
-func (c *core) usage(f paint.Frame) (out []piece) {
+// usage is what the session uses now, each with a graph of the last seconds.
+func (c *core) usage(f paint.Frame, cells int) (out []piece) {
 	u, limits, h := *c.st.Usage, c.st.Session.Limits, &c.used
 	cpu, memory, network := h.Scales(limits)
 	add := func(words string, k themes.Token, weight, graphWeight int, scale float64, figure func(state.Sample) float64) {
-		graph := paint.Graph(h.Shares(scale, figure), graphCells, 1, f.P.Plain())[0]
+		graph := paint.Graph(h.Shares(scale, figure), cells, 1, f.P.Plain())[0]
 		out = append(out, piece{graph + " ", k, graphWeight}, piece{words + "  ", k, weight})
 	}
 	add(fmt.Sprintf("%d%% cpu", int(u.CPU*100+0.5)), themes.BarMuted, 50, 38, cpu, state.CPU)
