@@ -675,7 +675,7 @@ func TestImportedIsOfferedWhatItHas(t *testing.T) {
 	for _, key := range []string{"w", "r", "f"} {
 		d.press(key)
 		d.shows("it was recorded elsewhere")
-		d.lacks("esc back")
+		d.lacks("\n esc back") // as dialogs have it
 	}
 	d.press("I")
 	d.shows("id")

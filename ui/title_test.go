@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
 )
 
 // The title line says where the keys go, and of a zoomed pane that it is.
@@ -57,5 +59,23 @@ func TestHelpEverywhere(t *testing.T) {
 			d.press("?")
 			d.lacks("━ Keys ")
 		})
+	}
+}
+
+// The last line names no key that has nothing to do: in empty lists there is nothing to
+// open or to select.
+func TestNothingIsOfferedForNothing(t *testing.T) {
+	t.Parallel()
+	c := newFake(newScene().Sessions...)
+	ses := sceneSession()
+	c.Put(api.Event{Session: &ses})
+	c.SetChanges(0, api.Changes{Version: 1})
+	d := bench(t, c, 200, 50, "plain")
+	for _, pane := range []string{"2", "3", "4"} {
+		d.press(leader, pane)
+		for _, words := range []string{"enter details", "enter read", "space select", "v view", "what broke it"} {
+			d.lacks(words)
+		}
+		d.shows("z zoom")
 	}
 }

@@ -116,7 +116,7 @@ func (p *Pane) hunk() int {
 	return -1
 }
 
-// Where is the path that the cursor is on, and which of the hunks of its diff, when that
+// Where is the path, or the group, that the cursor is on, "" for none; and which of the hunks of its diff, when that
 // is read: 0 of 0 when it isn't, or has none.
 func (p *Pane) Where() (path string, hunk, of int) {
 	n, ok := p.at()
@@ -125,6 +125,9 @@ func (p *Pane) Where() (path string, hunk, of int) {
 	}
 	if d := p.view.diff; p.Reading && d != nil && p.hunk() >= 0 {
 		hunk, of = p.hunk()+1, d.Hunks
+	}
+	if n.head() {
+		return n.name, 0, 0
 	}
 	return n.path, hunk, of
 }

@@ -255,8 +255,13 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 	case intent.Keep, intent.Rollback:
 		h.Off = inActions && !s.ready()
 	case intent.Jump, intent.Bisect:
-		return h, !inActions || !held
+		return h, (!inActions || !held) && !s.empty()
+	case intent.Toggle, intent.View, intent.Blame, intent.Looked:
+		return h, !s.empty()
 	case intent.Open:
+		if s.empty() {
+			return h, false
+		}
 		if answers && held {
 			h.Words = "inspect"
 		} else if inActions {
@@ -279,4 +284,18 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		}
 	}
 	return h, true
+}
+
+// empty says whether the focused pane lists nothing that keys could be about.
+func (s *Screen) empty() bool {
+	switch s.view.focus {
+	case intent.Actions:
+		return s.asking.list.Total() == 0
+	case intent.Network:
+		return s.reach.pane.Total() == 0
+	case intent.Changes:
+		path, _, _ := s.changes.pane.Where()
+		return path == ""
+	}
+	return false
 }
