@@ -150,7 +150,7 @@ func TestTakeBackConflicts(t *testing.T) {
 	resolve := []api.Resolution{}
 	for _, c := range plan.Conflicts {
 		named = append(named, c.Path)
-		if !strings.Contains(c.Why, "action "+string(rune('0'+later))) {
+		if !strings.Contains(c.Why, "#"+string(rune('0'+later))) {
 			t.Errorf("%s doesn't say who: %s", c.Path, c.Why)
 		}
 		way := api.Resolution{Key: c.Key, Way: api.WayWanted}
