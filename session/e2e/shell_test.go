@@ -120,21 +120,6 @@ func TestLinesAreWrappedAnew(t *testing.T) {
 	}
 }
 
-// A program that asks for it is told of Shift+Enter, and only that one.
-func TestShiftEnter(t *testing.T) {
-	t.Parallel()
-	p := newPerson(t)
-	tm := p.shell(120, 35)
-	const shiftEnter = "\x1b[13;2u"
-	tm.press("stty raw -echo; printf '\\033[>1u'; echo re''ady; head -c 8 | cat -v; printf '\\033[<u'; stty sane" + enter)
-	tm.agentShows("ready")
-	tm.press(shiftEnter + enter)
-	tm.agentShows("^[[13;2u^M")
-	tm.until("the shell goes on", func() bool { return strings.Contains(strings.Join(tm.box("4 Actions"), "\n"), "stty sane") })
-	tm.press("echo go''es" + shiftEnter) // nobody asks any more: it is Enter
-	tm.agentShows("goes")
-}
-
 // A program that takes the whole screen draws, takes keys, and leaves the
 // screen as it was.
 func TestFullScreenPrograms(t *testing.T) {

@@ -54,7 +54,7 @@ const mostInstead = 4
 // one, else the first, and the one that leaves.
 func instead(why func(intent.Intent) string, place []Scope) string {
 	for _, s := range place {
-		if k := First(intent.Help{}, s); k != "" && s != Decision {
+		if k := First(intent.Help{}, s); k != "" && s != Decision && s != Confirm {
 			return k + " shows what does"
 		}
 	}
