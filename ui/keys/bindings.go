@@ -174,7 +174,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("I", "", "", "show what holds for this session", intent.Facts{}),
 			bind("P", "rules", "", "list the rules that were made in this session, to forget one", intent.Rules{}),
 			bind("ctrl+z", "forget rule", "", "forget the newest rule that was made in this session", intent.Forget{}),
-			bind("ctrl+o", "return", "", "where you were before #, E, S, @ or a number led elsewhere; again: before that", intent.Return{}),
+			bind("ctrl+o", "return", "", "where you were before #, M, S, @ or a number led elsewhere; again: before that", intent.Return{}),
 			bind("ctrl+p :", "", "command", "find a command by name, or an action by its number", intent.Palette{}),
 			bind("?", "", "help", "show these keys", intent.Help{}),
 			bind("esc", "", "", "back: out of zoom, then to the Terminal", intent.Back{}),
@@ -182,7 +182,7 @@ func bindings(leader string) map[Scope][]Binding {
 		Lists: {
 			bind("/", "filter", "filter", "list only rows with these words, or denied, failed, exit≠0, file:PATH, host:NAME; #12 goes to that action", intent.Filter{}),
 			bind("#", "its action", "action", "the action that did this, or the ones that changed the file; in Actions: go to a number", intent.Related{To: intent.Actions}),
-			bind("E", "its files", "files", "what the action edited, in Changes", intent.Related{To: intent.Changes}),
+			bind("M", "its files", "files", "what the action modified, in Changes", intent.Related{To: intent.Changes}),
 			bind("S", "its connections", "connections", "what the action sent, in Network", intent.Related{To: intent.Network}),
 		},
 		Filtered: {
