@@ -1,27 +1,32 @@
 // Package themes provides what the terminal interface looks like: named tokens,
 // each with colours and weight, read from theme files.
 //
-// Four themes are embedded (dark, light, contrast and plain); files of the same
-// form in a person's own folder are read on request. A theme must set every
-// token and nothing else, so that a file that reads without error is whole.
+// Some are embedded; files of the same form in a person's own folder are read on
+// request. A theme must set every token and nothing else, so that a file that reads
+// without error is whole.
 //
 // Nothing happens when the package is initialised: the same binary is executed
 // several times for each sandbox, and those executions would pay for it. Values
-// are read-only once made and safe to share between goroutines. Theme files are
-// trusted to be clumsy, not hostile: they come from the person.
+// are read-only once made and safe to share between goroutines. Theme files come from
+// the person, or from whoever gave them one: what isn't a small file of text is refused.
 package themes
 
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"image/color"
+	"io"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/goccy/go-yaml"
 )
 
@@ -62,8 +67,27 @@ func Names() []string {
 	for _, e := range entries {
 		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
 	}
-	sort.Strings(out)
 	return out
+}
+
+// All lists the embedded themes and those in a folder of the person's own, by name.
+func All(dir string) []string {
+	out := Names()
+	files, _ := filepath.Glob(filepath.Join(dir, "*.yaml")) // none where there is no such folder
+	for _, f := range files[:min(len(files), mostFiles)] {
+		if name := strings.TrimSuffix(filepath.Base(f), ".yaml"); IsName(name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// IsName says whether a theme can have that name: one that is safe in a path and on a screen.
+func IsName(s string) bool {
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	})
 }
 
 // Dir is the folder of a person's own themes, or "" when there is no home.
@@ -78,12 +102,11 @@ func Dir() string {
 // Load reads the theme with that name: from dir when it is there (and dir isn't
 // empty), else one of the embedded ones.
 func Load(name, dir string) (*Theme, error) {
-	if name == "" || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") {
-		return nil, fmt.Errorf("cannot load theme %q: a theme's name is a file name without its ending", name)
+	if !IsName(name) {
+		return nil, fmt.Errorf("cannot load theme %.80q: a theme's name has letters, digits, - and _ alone", name)
 	}
 	if dir != "" {
-		file := filepath.Join(dir, name+".yaml")
-		data, err := os.ReadFile(file)
+		data, err := read(filepath.Join(dir, name+".yaml"))
 		if err == nil {
 			return Parse(name, data)
 		}
@@ -98,16 +121,57 @@ func Load(name, dir string) (*Theme, error) {
 	return Parse(name, data)
 }
 
-// Choose names the theme to use: what the person wants when that isn't empty,
-// plain when NO_COLOR is set (see no-color.org: any value but the empty one) or
-// the terminal has few colours, else the one for the terminal's background.
-func Choose(wanted string, dark, few bool, getenv func(string) string) string {
+// Bounds of a folder of themes, and of a file there.
+const (
+	mostFiles = 200
+	mostBytes = 64 << 10
+)
+
+// read reads a small file of text. What else has its name, as a pipe, has nobody wait.
+func read(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errors.New("it isn't a file that can be read")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > mostBytes:
+		return nil, fmt.Errorf("it has more than %d KiB, which no theme has", mostBytes>>10)
+	case !utf8.Valid(data):
+		return nil, errors.New("it isn't text in UTF-8")
+	}
+	return data, nil
+}
+
+// Screen is what a theme is chosen for.
+type Screen struct {
+	Dark    bool // its background is
+	Sixteen bool // it has few colours
+	None    bool // it has no colours
+}
+
+// Choose names the theme to use: what the person wants when that isn't empty, in its
+// form for light backgrounds where there is one; plain when NO_COLOR is set (see
+// no-color.org: any value but the empty one) or there are no colours; the terminal's own
+// sixteen when it has no more; else the one for the terminal's background.
+func Choose(wanted string, s Screen, getenv func(string) string) string {
 	switch {
 	case wanted != "" && wanted != "auto":
+		if light := wanted + "-light"; !s.Dark && slices.Contains(Names(), light) {
+			return light
+		}
 		return wanted
-	case few || getenv("NO_COLOR") != "" || getenv("TERM") == "dumb":
+	case s.None || getenv("NO_COLOR") != "" || getenv("TERM") == "dumb":
 		return "plain"
-	case dark:
+	case s.Sixteen:
+		return "terminal"
+	case s.Dark:
 		return "dark"
 	}
 	return "light"
@@ -134,9 +198,17 @@ type fileStyle struct {
 	Strike    bool   `yaml:"strike"`
 }
 
-// Parse reads a theme file. Unknown keys, unknown tokens, missing tokens and
-// colours that aren't #rrggbb or a name of the file's own colors are errors.
-func Parse(name string, data []byte) (*Theme, error) {
+// Parse reads a theme file. Unknown keys, unknown tokens, missing tokens and colours
+// that aren't #rrggbb, 0 to 15 or a name of the file's own colors are errors.
+func Parse(name string, data []byte) (_ *Theme, err error) {
+	defer func() { // the library may panic on what nobody writes
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot read theme %q: it can't be read as YAML", name)
+		}
+	}()
+	if err := simple(data); err != nil {
+		return nil, fmt.Errorf("cannot read theme %q: %w", name, err)
+	}
 	var f file
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(&f); err != nil {
@@ -178,7 +250,40 @@ func Parse(name string, data []byte) (*Theme, error) {
 	return t, nil
 }
 
-// color resolves a colour's name or #rrggbb; the empty string is the terminal's own.
+// simple says whether a file is written as themes are, without what can make the
+// library read for hours: anchors, and brackets or dashes deep in each other.
+func simple(data []byte) error {
+	depth := 0
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		if bytes.HasPrefix(line, []byte("#")) {
+			continue
+		}
+		for _, c := range line {
+			switch c {
+			case '&', '*', '!', '?', '|', '>':
+				return fmt.Errorf("%q isn't taken in a theme", c)
+			case '[', '{':
+				depth++
+			case ']', '}':
+				depth--
+			}
+			if depth > deepest {
+				return errors.New("its brackets are too deep")
+			}
+		}
+		if bytes.Contains(line, []byte("- -")) || bytes.Contains(line, []byte("-\t")) {
+			return errors.New("a list in a list isn't taken in a theme")
+		}
+	}
+	return nil
+}
+
+// deepest is how deep brackets are in each other in a theme.
+const deepest = 4
+
+// color resolves a colour's name, #rrggbb, or one of the terminal's own sixteen by its
+// number; the empty string is the terminal's own.
 func (f *file) color(s string) (color.Color, error) {
 	if s == "" {
 		return nil, nil
@@ -186,12 +291,12 @@ func (f *file) color(s string) (color.Color, error) {
 	if named, ok := f.Colors[s]; ok {
 		s = named
 	}
-	if len(s) != 7 || s[0] != '#' {
-		return nil, fmt.Errorf("%q is neither #rrggbb nor one of the file's colors", s)
+	if n, err := strconv.ParseUint(s, 10, 4); err == nil {
+		return ansi.BasicColor(n), nil
 	}
-	v, err := strconv.ParseUint(s[1:], 16, 32)
-	if err != nil {
-		return nil, fmt.Errorf("%q is neither #rrggbb nor one of the file's colors", s)
+	v, err := strconv.ParseUint(strings.TrimPrefix(s, "#"), 16, 32)
+	if err != nil || len(s) != 7 || s[0] != '#' {
+		return nil, fmt.Errorf("%.40q is none of #rrggbb, 0 to 15 and the file's colors", s)
 	}
 	return color.RGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 0xff}, nil
 }

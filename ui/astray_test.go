@@ -19,7 +19,7 @@ func TestAstrayKeysAreAnswered(t *testing.T) {
 		{"no key of ours", []string{leader, "4", "$"}, "$ does nothing here: ? shows what does"},
 		{"after the leader", []string{leader, "$"}, "$ does nothing after ctrl+]: ctrl+] ? shows what does"},
 		{"in a question", []string{leader, "a", "x"}, "x does nothing here: a approve once"},
-		{"in details", []string{leader, "i", "x"}, "x does nothing here: esc close"},
+		{"in details", []string{leader, "i", "x"}, "x does nothing here: ? shows what does"},
 		{"in a confirmation", []string{leader, "2", "ctrl+k", "Z"}, "Z does nothing here: y yes · n no"},
 		{"too soon", []string{leader, "4", "a"}, tooSoonWords},
 	} {

@@ -155,7 +155,7 @@ func TestInboxOpens(t *testing.T) {
 	}
 	d.press("y")
 	d.shows("too soon")
-	d.calmly("G")
+	d.calmly("pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown")
 	d.calmly("y")
 	d.decided(api.AnswerKeep)
 	d.shows("command held")

@@ -116,8 +116,8 @@ func New(o Options) *Model {
 
 // retheme loads the theme that fits the options and the background.
 func (m *Model) retheme() error {
-	few := m.colours < colorprofile.ANSI256 && m.colours != colorprofile.Unknown
-	name := themes.Choose(cmp.Or(m.opt.Theme, m.opt.Config.Theme), m.dark, few, m.opt.Getenv)
+	on := themes.Screen{Dark: m.dark, Sixteen: m.colours == colorprofile.ANSI, None: m.colours > colorprofile.Unknown && m.colours < colorprofile.ANSI}
+	name := themes.Choose(cmp.Or(m.opt.Theme, m.opt.Config.Theme), on, m.opt.Getenv)
 	t, err := themes.Load(name, m.opt.ThemeDir)
 	if err != nil {
 		return err

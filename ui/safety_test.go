@@ -548,7 +548,7 @@ func TestEditIsKeptOrTakenBack(t *testing.T) {
 				t.Errorf("asked for %q", back)
 			}
 			if tt.back {
-				d.shows("↶ taken back: 2 files")
+				d.shows("↶ rolled back: 2 files")
 				d.lacks("1 held")
 			}
 		})

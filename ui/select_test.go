@@ -71,7 +71,7 @@ func TestDragSelects(t *testing.T) {
 	between(0, "go test ./...)", "FAIL: T", "go test ./...)\n  ⎿  --- F")
 	between(tea.ModAlt, "Bash(go test", "FAIL: T", "Bash(go\n⎿  --- F")
 	between(0, "if len(s)", "nil, ErrEmpty   ", "if len(s) == 0 {\n        return n")
-	between(0, "parse.go ", "notes.txt", "parse.go                         +12   −3\n  A parse_test.go                    +30\n D n")
+	between(0, "parse.go      ", "notes.txt", "parse.go                         +12   −3\n  A parse_test.go                    +30\n D n")
 	between(0, "parse_test.go  ", "M parse", "M parse.go                         +12   −3\n  A p")
 	between(0, "pastebin", "169.254.169.254", "pastebin.com:443  curl     denied ×2\n ✗ 02:00 1")
 	x, y := d.place("go test ./...   ")

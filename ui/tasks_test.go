@@ -133,7 +133,7 @@ func TestKeysOfTasks(t *testing.T) {
 		}},
 		{"take an edit back, having seen the plan", []api.Question{sceneEdit()}, func(h *hands) {
 			h.key(leader, "n", "y")
-			h.shows("↶ taken back")
+			h.shows("↶ rolled back")
 		}},
 		{"roll back to before the last action but one", nil, func(h *hands) {
 			h.key(leader, "4", "k", "k", "U", "y")

@@ -43,7 +43,7 @@ const longestWait = 1000 * time.Hour // for anything
 var Settings = []Setting{
 	{Name: "theme", Default: "auto", Allowed: "auto, " + strings.Join(themes.Names(), ", ") + ", or one in your folder of themes", About: "colours of the screens", over: []string{"NO_COLOR"},
 		set: func(c *Config, v []string) error {
-			if !themeName(v[0]) {
+			if !themes.IsName(v[0]) {
 				return errNot("a theme's name")
 			}
 			c.Theme = v[0]
@@ -181,12 +181,6 @@ func there(theme string) error {
 		return fmt.Errorf("%s, or write %s", words, file)
 	}
 	return nil
-}
-
-func themeName(s string) bool {
-	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
-	})
 }
 
 func errNot(what string) error { return fmt.Errorf("use %s", what) }

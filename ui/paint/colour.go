@@ -11,8 +11,8 @@ import (
 // choice, or the one that looks nearest. Greys matter most in a theme, and the
 // usual conversion, which weighs hue, turns them blue.
 func indexed(c color.Color, own uint8) color.Color {
-	if c == nil {
-		return nil
+	if _, basic := c.(ansi.BasicColor); c == nil || basic {
+		return c
 	}
 	if own != 0 {
 		return ansi.IndexedColor(own)

@@ -62,7 +62,7 @@ func (s *Screen) readFrom(action int) {
 	if !had {
 		s.agent.goOn()
 	}
-	s.tell(themes.Info, "the scrollback hasn't where action %d began: %s replays from there", action, keys.First(intent.Jump{}, keys.Panes))
+	s.tell(themes.Info, "the scrollback hasn't where #%d began: %s replays from there", action, keys.First(intent.Jump{}, keys.Panes))
 }
 
 // copyKey takes a key of copy mode. None is the agent's.
