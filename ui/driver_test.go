@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 // patience bounds waits for what should happen at once: on a busy machine it
 // takes long, and only a test that fails waits for all of it.
-const patience = 25 * time.Second
+const patience = 2 * time.Minute
 
 // driver presses keys and looks at what a person sees. Messages are delivered
 // as the program would: one at a time, a frame drawn after each.
