@@ -29,7 +29,7 @@ const patience = 2 * time.Minute
 // driver presses keys and looks at what a person sees. Messages are delivered
 // as the program would: one at a time, a frame drawn after each.
 type driver struct {
-	t       *testing.T
+	t       testing.TB
 	m       *Model
 	c       *fakeClient
 	now     atomic.Int64
@@ -43,7 +43,7 @@ type driver struct {
 	seen    strings.Builder // every frame, for what must never have been shown
 }
 
-func drive(t *testing.T, c *fakeClient, cols, rows int, o Options) *driver {
+func drive(t testing.TB, c *fakeClient, cols, rows int, o Options) *driver {
 	t.Helper()
 	d := &driver{t: t, c: c, msgs: make(chan tea.Msg, 4096)}
 	d.now.Store(sceneNow.UnixNano())
@@ -66,7 +66,7 @@ func drive(t *testing.T, c *fakeClient, cols, rows int, o Options) *driver {
 }
 
 // bench drives the workbench of the scene's session until it has all arrived.
-func bench(t *testing.T, c *fakeClient, cols, rows int, theme string) *driver {
+func bench(t testing.TB, c *fakeClient, cols, rows int, theme string) *driver {
 	t.Helper()
 	d := drive(t, c, cols, rows, Options{Session: sceneSession().ID, Theme: theme})
 	d.until("the session is shown", func() bool {
