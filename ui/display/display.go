@@ -31,6 +31,9 @@ const (
 	every    = time.Second / 60
 	keyEvery = time.Second / 240
 	keyTime  = 100 * time.Millisecond
+	// most bounds the pause after a frame: one that the machine stood still in, or the
+	// program was stopped in, says nothing of how long the next one takes.
+	most = time.Second / 4
 	// late is how old what is on the terminal may get before keys may have been
 	// meant for something else.
 	late = 150 * time.Millisecond
@@ -196,13 +199,19 @@ func (d *Display) Refresh() {
 	if len(p) == 0 {
 		return // what comes next is drawn at once
 	}
-	pause := every
-	if now.Sub(d.keyed) < keyTime {
-		pause = keyEvery
-	}
-	d.next = now.Add(max(pause, 2*time.Since(now))) // at least half of the time is for others
+	d.next = now.Add(until(time.Since(now), now.Sub(d.keyed) < keyTime))
 	d.began, d.writing = now, true
 	d.frames <- p
+}
+
+// until is how long after a frame's beginning the next one is due: at least half of the
+// time is for others.
+func until(took time.Duration, keyed bool) time.Duration {
+	pause := every
+	if keyed {
+		pause = keyEvery
+	}
+	return max(pause, took+min(took, most))
 }
 
 // frame draws, and returns the bytes that turn the last frame into this one.

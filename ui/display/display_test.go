@@ -138,6 +138,26 @@ func TestFramesAreSkippedNotQueued(t *testing.T) {
 }
 
 // What the person sees is old while the terminal takes nothing, and when that is over.
+// A frame that took long leaves as long for other work, but a program that stood still in
+// the middle of one goes on at once.
+func TestPauseAfterAFrame(t *testing.T) {
+	for _, c := range []struct {
+		took  time.Duration
+		keyed bool
+		want  time.Duration
+	}{
+		{time.Millisecond, false, every},
+		{time.Millisecond, true, keyEvery},
+		{every, false, 2 * every},
+		{every, true, 2 * every},
+		{8 * time.Minute, true, 8*time.Minute + most},
+	} {
+		if got := until(c.took, c.keyed); got != c.want {
+			t.Errorf("after %v, keys %v: %v, want %v", c.took, c.keyed, got, c.want)
+		}
+	}
+}
+
 func TestLate(t *testing.T) {
 	v := view(t)
 	for began := time.Now(); !v.Late(); {
