@@ -28,11 +28,18 @@ func (a *agent) screen(t *testing.T, p *person, model *standin.Server, mode, nam
 	return tm
 }
 
-// tell types a prompt and sends it. Keys that are pressed as a question goes away
-// don't reach the agent.
+// back waits until keys are the agent's again: while another question is awaited after an
+// answer, and just after that, they don't reach it.
+func (tm *terminal) back() {
+	tm.t.Helper()
+	tm.until("no question is awaited", func() bool { return !strings.Contains(tm.text(), "◇ deciding") })
+	tm.tick()
+}
+
+// tell types a prompt and sends it.
 func (tm *terminal) tell(prompt string) {
 	tm.t.Helper()
-	tm.tick()
+	tm.back()
 	tm.press(prompt)
 	tm.agentShows(prompt)
 	tm.press(enter)
@@ -102,7 +109,7 @@ func TestAgentsScreen(t *testing.T) {
 		}
 		edit := tm.question(p, "screen", "edit calc.py")
 		tm.ask(edit)
-		tm.answer("u", "shows what would go back", func() bool { return strings.Contains(tm.text(), "Take back action") })
+		tm.answer("u", "shows what would go back", func() bool { return strings.Contains(tm.text(), "Roll back what ") })
 		tm.shows("M calc.py")
 		tm.tick()
 		tm.answer("y", "taken back", func() bool { return !strings.Contains(tm.text(), edit) })
@@ -119,7 +126,7 @@ func TestAgentsScreen(t *testing.T) {
 		tm.tell("wait a while")
 		tm.decide(tm.question(p, "screen", "timeout 300 tail -f old.txt"), "a")
 		tm.until("it runs", func() bool { return strings.Contains(strings.Join(tm.box("4 Actions"), "\n"), "running") })
-		tm.tick()
+		tm.back()
 		tm.press(escape)
 		if a.twice != "" {
 			tm.agentShows(a.twice)

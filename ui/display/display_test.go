@@ -137,7 +137,6 @@ func TestFramesAreSkippedNotQueued(t *testing.T) {
 	}
 }
 
-// What the person sees is old while the terminal takes nothing, and when that is over.
 // A frame that took long leaves as long for other work, but a program that stood still in
 // the middle of one goes on at once.
 func TestPauseAfterAFrame(t *testing.T) {
@@ -158,6 +157,7 @@ func TestPauseAfterAFrame(t *testing.T) {
 	}
 }
 
+// What the person sees is old while the terminal takes nothing, and when that is over.
 func TestLate(t *testing.T) {
 	v := view(t)
 	for began := time.Now(); !v.Late(); {
