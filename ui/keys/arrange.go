@@ -31,12 +31,6 @@ type Arrangement struct {
 // Usual is the arrangement that nobody changed.
 func Usual() *Arrangement { return &Arrangement{UsualLeader, bindings(UsualLeader)} }
 
-// typed are places where text is written: printing keys are its letters.
-var typed = []Scope{Searching, Filtering, Denial, Input, Form, Picker}
-
-// Typed says whether text is written in a place.
-func Typed(s Scope) bool { return slices.Contains(typed, s) }
-
 // Arrange makes an arrangement with a leader and changes, as many of them as go together.
 // It says of each change why it doesn't hold, or nil; and of the leader, which then is
 // the usual one.
@@ -79,7 +73,7 @@ func (a *Arrangement) apply(c Change, nth int, by map[*Binding]int) error {
 		return fmt.Errorf("%s %q%s; docs/keys.md lists all", where, c.Name, near.Words(c.Name, names(c.Place)))
 	}
 	for _, f := range found {
-		if slices.Contains(typed, f.scope) {
+		if Typed(f.scope) {
 			for _, k := range c.Keys {
 				if k == "space" || len([]rune(k)) == 1 {
 					return fmt.Errorf("%s is typed as text in %q: use a key with ctrl or alt, or one like f5", k, f.scope.Short())

@@ -60,18 +60,60 @@ const (
 	Picker    Scope = "The command palette"
 )
 
-// Scopes lists the places, in the order of the reference.
-var Scopes = []Scope{Home, Inbox, Searching, Leader, Panes, Lists, Filtered, Filtering, Actions, Changes, Network, CopyMode, Replay, Decision, Between, Rule, Rules, Denial, Form, Confirm, Plan, Ended, List, File, Reading, Helping, Input, Found, Picker}
+// places are all of them, in the order of the reference.
+var places = []struct {
+	scope Scope
+	short string // by which a configuration names it
+	typed bool   // text is written there: printing keys are its letters
+}{
+	{Home, "home", false},
+	{Inbox, "inbox", false},
+	{Searching, "searching", true},
+	{Leader, "leader", false},
+	{Panes, "panes", false},
+	{Lists, "lists", false},
+	{Filtered, "filtered", false},
+	{Filtering, "filtering", true},
+	{Actions, "actions", false},
+	{Changes, "changes", false},
+	{Network, "network", false},
+	{CopyMode, "copy", false},
+	{Replay, "replay", false},
+	{Decision, "question", false},
+	{Between, "between", false},
+	{Rule, "rule", false},
+	{Rules, "rules", false},
+	{Denial, "denial", true},
+	{Form, "new-session", true},
+	{Confirm, "confirm", false},
+	{Plan, "plan", false},
+	{Ended, "ended", false},
+	{List, "applies", false},
+	{File, "file", false},
+	{Reading, "reading", false},
+	{Helping, "help", false},
+	{Input, "input", true},
+	{Found, "found", false},
+	{Picker, "palette", true},
+}
 
-// shorts are the places by one word each.
-var shorts = strings.Fields("home inbox searching leader panes lists filtered filtering actions changes network copy replay question between rule rules denial new-session confirm plan ended applies file reading help input found palette")
+// Scopes lists the places, in the order of the reference.
+var Scopes = func() (all []Scope) {
+	for _, p := range places {
+		all = append(all, p.scope)
+	}
+	return all
+}()
 
 // Short is the place in one word, by which a configuration names it.
-func (s Scope) Short() string { return shorts[slices.Index(Scopes, s)] }
+func (s Scope) Short() string { return places[slices.Index(Scopes, s)].short }
+
+// Typed says whether text is written in a place.
+func Typed(s Scope) bool { return places[slices.Index(Scopes, s)].typed }
 
 // Named is the place of a word.
 func Named(short string) (Scope, bool) {
-	i := slices.Index(shorts, short)
+	i := slices.Index(Shorts(), short)
 	if i < 0 {
 		return "", false
 	}
@@ -79,7 +121,12 @@ func Named(short string) (Scope, bool) {
 }
 
 // Shorts lists those words.
-func Shorts() []string { return slices.Clone(shorts) }
+func Shorts() (all []string) {
+	for _, p := range places {
+		all = append(all, p.short)
+	}
+	return all
+}
 
 // Binding is what keys mean in one scope. Its Help has the keys as people read
 // them, and a whole phrase.
