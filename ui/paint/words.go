@@ -11,9 +11,22 @@ import (
 	"stepbox/session/api"
 )
 
-// Failed says why a request failed.
+// Failed says why a request failed; "" when it didn't.
 func Failed(err error) string {
+	if err == nil {
+		return ""
+	}
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
+		switch p.Code {
+		case api.CodeDecided:
+			return "someone else answered first"
+		case api.CodeStale:
+			return "what is held isn't what you saw any more: look again"
+		case api.CodeGone:
+			return "nothing is held any more: what asked went away"
+		case api.CodeNotLive:
+			return "the session has ended"
+		}
 		return Clean(p.Message)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

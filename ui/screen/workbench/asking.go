@@ -164,7 +164,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 		return func() tea.Cmd {
 			delete(k.pending, q.ID)
 			if err != nil {
-				k.refused(q.ID, fmt.Sprintf("%s not answered: %s", nameOf(q), problemWords(err)))
+				k.refused(q.ID, fmt.Sprintf("%s not answered: %s", nameOf(q), paint.Failed(err)))
 				k.first(q, err)
 				return nil
 			}
@@ -239,7 +239,7 @@ func (k *asking) readDiffs() tea.Cmd {
 		return out, nil
 	}
 	return ask(k.core, "", read, func(diffs []api.FileDiff, err error) tea.Cmd {
-		d.SetDiffs(diffs, problemWords(err))
+		d.SetDiffs(diffs, paint.Failed(err))
 		return nil
 	})
 }

@@ -198,7 +198,7 @@ func ask[T any](c *core, doing string, f func(ctx context.Context, client link.C
 func get[T any](c *core, doing string, f func(ctx context.Context, client link.Client, id string) (T, error), then func(T)) tea.Cmd {
 	return ask(c, doing, f, func(v T, err error) tea.Cmd {
 		if err != nil {
-			c.tell(themes.Warn, "%s", problemWords(err))
+			c.tell(themes.Warn, "%s", paint.Failed(err))
 		} else {
 			then(v)
 		}
@@ -259,24 +259,4 @@ func (c *core) after(d time.Duration, then func() tea.Cmd) tea.Cmd {
 func (c *core) miss(err error) {
 	p := (*api.Problem)(nil)
 	c.gone = c.gone || errors.As(err, &p) && p.Code == api.CodeNotFound
-}
-
-// problemWords says in words why a request failed; "" when it didn't.
-func problemWords(err error) string {
-	if err == nil {
-		return ""
-	}
-	if p := (*api.Problem)(nil); errors.As(err, &p) {
-		switch p.Code {
-		case api.CodeDecided:
-			return "someone else answered first"
-		case api.CodeStale:
-			return "what is held isn't what you saw any more: look again"
-		case api.CodeGone:
-			return "nothing is held any more: what asked went away"
-		case api.CodeNotLive:
-			return "the session has ended"
-		}
-	}
-	return paint.Failed(err)
 }

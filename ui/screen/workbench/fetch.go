@@ -11,6 +11,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 	"stepbox/ui/pane/changes"
 )
 
@@ -155,7 +156,7 @@ func (f *fetcher) fetchChanges() tea.Cmd {
 			if err == nil {
 				f.pane.SetChanges(scope, tree)
 			} else if scope == f.pane.Scope() {
-				f.pane.Loading, f.pane.Problem = false, problemWords(err)
+				f.pane.Loading, f.pane.Problem = false, paint.Failed(err)
 			}
 			return f.wantDiff(0)
 		}
@@ -189,7 +190,7 @@ func (f *fetcher) fetchDiff() tea.Cmd {
 		}
 		return func() tea.Cmd {
 			f.diffRunning = false
-			f.pane.SetDiff(w, d, problemWords(err))
+			f.pane.SetDiff(w, d, paint.Failed(err))
 			return f.wantDiff(0)
 		}
 	})

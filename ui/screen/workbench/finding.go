@@ -158,7 +158,7 @@ func (s *Screen) readWriters() tea.Cmd {
 		wrote, failed := find.Writers(ctx, c.Find, id, paths)
 		return func() tea.Cmd {
 			if n.busy, n.wrote, n.upTo = false, wrote, upTo; failed != nil {
-				n.tell(themes.Warn, "it can't be told who wrote that: %s", problemWords(failed))
+				n.tell(themes.Warn, "it can't be told who wrote that: %s", paint.Failed(failed))
 			}
 			s.asking.list.Filter(n.filter(intent.Actions), n.wrote)
 			return nil

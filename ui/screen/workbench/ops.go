@@ -12,6 +12,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 )
 
 // operations are what a person has the session do besides answering.
@@ -51,7 +52,7 @@ func (o *operations) keep(acts []int, then func()) tea.Cmd {
 				o.present().Apply(api.Event{Action: &kept[i]})
 			}
 			if err != nil {
-				o.tell(themes.Warn, "%s", problemWords(err))
+				o.tell(themes.Warn, "%s", paint.Failed(err))
 				return nil
 			}
 			o.tell(themes.OK, "✓ kept %s", api.Numbered(acts))
@@ -101,7 +102,7 @@ func (o *operations) pause() tea.Cmd {
 func (o *operations) execs(n int, d *dialog.Details) tea.Cmd {
 	read := func(ctx context.Context, c link.Client, id string) ([]api.Exec, error) { return c.Execs(ctx, id, n) }
 	return ask(o.core, "", read, func(execs []api.Exec, err error) tea.Cmd {
-		d.SetExecs(execs, problemWords(err))
+		d.SetExecs(execs, paint.Failed(err))
 		return nil
 	})
 }

@@ -155,7 +155,7 @@ func (s *Screen) moved(m link.Moved) {
 	if m.Err != nil {
 		s.miss(m.Err)
 		t.playing = false
-		s.tell(themes.Warn, "the replay can't go on: %s", problemWords(m.Err))
+		s.tell(themes.Warn, "the replay can't go on: %s", paint.Failed(m.Err))
 	}
 	if m.Lost != "" {
 		s.tell(themes.Warn, "%s", m.Lost)
@@ -267,7 +267,7 @@ func (t *transport) changed(key string) tea.Cmd {
 		at, err := c.FirstChange(ctx, id, key)
 		return func() tea.Cmd {
 			if err != nil {
-				t.tell(themes.Warn, "can't find when it changed: %s", problemWords(err))
+				t.tell(themes.Warn, "can't find when it changed: %s", paint.Failed(err))
 				return nil
 			}
 			t.jump(api.MomentOf(at.Seq), at.Offset)
@@ -288,7 +288,7 @@ func (t *transport) search(words string, opened bool) tea.Cmd {
 		page, err := api.Searched(ctx, c.Find, api.Query{Text: words, Session: id, Hits: maxHits})
 		return func() tea.Cmd {
 			if err != nil {
-				t.tell(themes.Warn, "can't search: %s", problemWords(err))
+				t.tell(themes.Warn, "can't search: %s", paint.Failed(err))
 				return nil
 			}
 			t.hits, t.more, t.unsearched = nil, false, ""

@@ -11,6 +11,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
 
@@ -43,7 +44,7 @@ func (r *ruling) ask(q api.Question) tea.Cmd {
 		if err != nil {
 			p = dialog.Exactly(q)
 		}
-		d.Set(p, problemWords(err))
+		d.Set(p, paint.Failed(err))
 		return nil
 	})
 }
@@ -88,9 +89,9 @@ func (r *ruling) take(rule api.Rule, d dialog.Dialog) tea.Cmd {
 
 func (r *ruling) failed(d dialog.Dialog, err error) {
 	if d != nil {
-		d.Fail(problemWords(err))
+		d.Fail(paint.Failed(err))
 	}
-	r.tell(themes.Warn, "%s", problemWords(err))
+	r.tell(themes.Warn, "%s", paint.Failed(err))
 }
 
 // made says that a rule holds, and what takes it back: a key that does so where the keys

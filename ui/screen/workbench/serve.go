@@ -15,6 +15,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 )
 
 // signInTime is for how long a port is published that a page leads back to.
@@ -110,7 +111,7 @@ func (o *operations) page(p api.WebPage, open bool) tea.Cmd {
 		return struct{}{}, publish(ctx, c, id)
 	}, func(_ struct{}, err error) tea.Cmd {
 		if err != nil {
-			o.tell(themes.Warn, "%s", problemWords(err))
+			o.tell(themes.Warn, "%s", paint.Failed(err))
 			return nil
 		}
 		return o.cfg.Copy(p.URL, "the address")

@@ -130,7 +130,7 @@ func (s *Screen) copyDiff() tea.Cmd {
 		return string(text), err
 	}, func(text string, err error) tea.Cmd {
 		if err != nil {
-			s.tell(themes.Warn, "not copied: %s", problemWords(err))
+			s.tell(themes.Warn, "not copied: %s", paint.Failed(err))
 			return nil
 		}
 		return s.cfg.Copy(text, "the diff, "+paint.Count(strings.Count(text, "\n"), "line", "lines"))

@@ -14,6 +14,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 )
 
 // speeds are how many seconds of a session can go by in one.
@@ -126,7 +127,7 @@ func (t *transport) catchUp() tea.Cmd {
 	return t.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		line, err := c.Timeline(ctx, id, most, since)
 		return func() tea.Cmd {
-			t.reading, t.readAt, t.problem = false, t.cfg.Now(), problemWords(err)
+			t.reading, t.readAt, t.problem = false, t.cfg.Now(), paint.Failed(err)
 			if t.read = err != nil || most == 0 || line.More == 0; err == nil {
 				t.whole = t.read
 				t.take(t.line.Continued(line))

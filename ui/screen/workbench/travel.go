@@ -13,6 +13,7 @@ import (
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 )
 
 // travel carries out the intents about files as they were, and about what broke
@@ -55,8 +56,8 @@ func (s *Screen) saveFile(d dialog.Dialog, f intent.SaveAs) tea.Cmd {
 		err := s.cfg.Save(ctx, id, f.Key, f.At, f.Name)
 		return func() tea.Cmd {
 			if err != nil {
-				d.Fail(problemWords(err))
-				s.tell(themes.Warn, "%s", problemWords(err))
+				d.Fail(paint.Failed(err))
+				s.tell(themes.Warn, "%s", paint.Failed(err))
 				return nil
 			}
 			s.asking.dialogs.close(d)
@@ -108,7 +109,7 @@ func (b bisecting) read(ctx context.Context, c link.Client, id string) bisecting
 	}
 	for d, err := range c.Diffs(ctx, id, api.Scope{From: b.done.Steps[0].From, To: b.done.Steps[0].To}) {
 		if err != nil {
-			d.Note = problemWords(err)
+			d.Note = paint.Failed(err)
 		}
 		if b.diffs = append(b.diffs, d); len(b.diffs) == maxDiffs {
 			b.diffs = append(b.diffs, api.FileDiff{Note: "there may be more: Changes shows all of them"})
@@ -144,7 +145,7 @@ func (s *Screen) bisect(d *dialog.Bisect, command string) tea.Cmd {
 		stopped := ctx.Err() != nil
 		cancel()
 		d.Tell(last.how)
-		problem := problemWords(err)
+		problem := paint.Failed(err)
 		if last.done == nil {
 			problem = cmp.Or(problem, "it ended without an answer")
 		}

@@ -36,7 +36,7 @@ func (o *operations) replan() tea.Cmd {
 	return o.within(planTime, func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		p, err := planned(ctx, c, id, w)
 		return func() tea.Cmd {
-			d.SetPlan(count, p, problemWords(err))
+			d.SetPlan(count, p, paint.Failed(err))
 			if d != o.plan {
 				return nil
 			}
@@ -98,7 +98,7 @@ func (o *operations) carryOut() tea.Cmd {
 			err = errors.New("the answer broke off: see with Z what became of it")
 			fallthrough
 		default:
-			d.Fail(problemWords(err))
+			d.Fail(paint.Failed(err))
 		}
 		return nil
 	})
@@ -134,7 +134,7 @@ func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
 				d.Stale("files changed since the plan was made: this is the new one")
 				return o.replan()
 			case err != nil:
-				failure = problemWords(err)
+				failure = paint.Failed(err)
 			}
 			if failure != "" {
 				d.Fail(failure)
@@ -185,7 +185,7 @@ func (o *operations) readBeside() tea.Cmd {
 	}
 	return ask(o.core, "", read, func(got api.FileDiff, err error) tea.Cmd {
 		o.reading = false
-		d.SetDiff(key, got, problemWords(err))
+		d.SetDiff(key, got, paint.Failed(err))
 		return nil
 	})
 }
@@ -196,7 +196,7 @@ func (o *operations) applies() tea.Cmd {
 	o.dialogs.open(d)
 	read := func(ctx context.Context, c link.Client, id string) ([]api.Apply, error) { return c.Applies(ctx, id) }
 	return ask(o.core, "", read, func(list []api.Apply, err error) tea.Cmd {
-		d.Set(list, problemWords(err))
+		d.Set(list, paint.Failed(err))
 		return nil
 	})
 }
@@ -220,7 +220,7 @@ func (o *operations) export() tea.Cmd {
 		file, err := write(ctx, id)
 		return func() tea.Cmd {
 			if err != nil {
-				o.tell(themes.Warn, "no patch: %s", problemWords(err))
+				o.tell(themes.Warn, "no patch: %s", paint.Failed(err))
 				return nil
 			}
 			o.tell(themes.OK, "✓ written: %s; git apply takes it", file)

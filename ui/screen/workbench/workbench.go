@@ -19,6 +19,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/layout"
 	"stepbox/ui/link"
+	"stepbox/ui/paint"
 	"stepbox/ui/pane/actions"
 	"stepbox/ui/pane/changes"
 	"stepbox/ui/pane/network"
@@ -352,7 +353,7 @@ func (s *Screen) greet() {
 }
 
 func (s *Screen) lost(m link.Lost) {
-	words := problemWords(m.Err)
+	words := paint.Failed(m.Err)
 	if m.Terminal {
 		s.lostTm = words
 		if words != "" {
@@ -370,7 +371,7 @@ func (s *Screen) ended(m link.Over) {
 	s.lostEv, s.lostTm = "", ""
 	if m.Err != nil {
 		s.miss(m.Err)
-		s.tell(themes.Warn, "the session's last state can't be read: %s", problemWords(m.Err))
+		s.tell(themes.Warn, "the session's last state can't be read: %s", paint.Failed(m.Err))
 		return
 	}
 	if m.Session.ID != "" {
