@@ -40,15 +40,18 @@ func indexed(c color.Color, own uint8) color.Color {
 	return ansi.IndexedColor(uint8(best))
 }
 
-// apart says whether text of one colour can be read on the other: a contrast of
-// 3, as WCAG 2.2 asks of large text.
-func apart(a, b color.Color) bool {
-	x, y := luminance(a), luminance(b)
-	return (max(x, y)+0.05)/(min(x, y)+0.05) >= 3
-}
+// apart says whether text of one colour can be read on the other.
+func apart(a, b color.Color) bool { return readable(luminance(a), luminance(b)) }
 
-// luminance is how bright a colour is, from 0 to 1.
+// readable says the same of how bright they are: a contrast of 3, as WCAG 2.2 asks of
+// large text.
+func readable(x, y float64) bool { return (max(x, y)+0.05)/(min(x, y)+0.05) >= 3 }
+
+// luminance is how bright a colour is, from 0 to 1; the terminal's own isn't known.
 func luminance(c color.Color) float64 {
+	if c == nil {
+		return 0
+	}
 	r, g, b, _ := c.RGBA()
 	linear := func(v uint32) float64 { return math.Pow(float64(v)/0xffff, 2.2) }
 	return 0.2126*linear(r) + 0.7152*linear(g) + 0.0722*linear(b)

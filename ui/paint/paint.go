@@ -20,6 +20,7 @@ import (
 type Palette struct {
 	Theme  *themes.Theme
 	styles [themes.Count]uv.Style
+	fg, bg [themes.Count]float64 // how bright their colours are
 }
 
 // NewPalette prepares a theme for a terminal with so many colours.
@@ -45,7 +46,7 @@ func NewPalette(t *themes.Theme, colours colorprofile.Profile) *Palette {
 		if s.Underline {
 			st.Underline = uv.UnderlineSingle
 		}
-		p.styles[k] = st
+		p.styles[k], p.fg[k], p.bg[k] = st, luminance(st.Fg), luminance(st.Bg)
 	}
 	return p
 }
@@ -63,16 +64,18 @@ func (p *Palette) S(k themes.Token) uv.Style {
 }
 
 // On is a token's style on the ground of another: a state's word on a selected
-// row, or a muted fact in a dialog. Where the ground reverses (plain themes do),
-// the ground's own style is kept whole.
+// row, or a muted fact in a dialog. What couldn't be read on it takes its colour; where
+// the ground reverses (plain themes do), its own style is kept whole.
 func (p *Palette) On(k, ground themes.Token) uv.Style {
 	s, g := p.S(k), p.S(ground)
 	if g.Attrs&uv.AttrReverse != 0 {
 		g.Attrs |= s.Attrs & uv.AttrBold
 		return g
 	}
+	if s.Fg == nil || s.Bg == nil && g.Bg != nil && !readable(p.fg[k], p.bg[ground]) {
+		s.Fg = g.Fg
+	}
 	s.Bg = cmp.Or(s.Bg, g.Bg)
-	s.Fg = cmp.Or(s.Fg, g.Fg)
 	if g.Underline != uv.UnderlineNone {
 		s.Underline = g.Underline
 	}

@@ -221,3 +221,19 @@ func TestWhatIsOnTheGroundCanBeRead(t *testing.T) {
 		}
 	}
 }
+
+// A word that can't be read on the ground of another takes its colour: the ground is
+// white in the theme of high contrast, and what is held is yellow.
+func TestOnIsReadable(t *testing.T) {
+	th, err := themes.Load("contrast", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPalette(th, colorprofile.TrueColor)
+	if got := p.On(themes.Held, themes.Bar); got.Fg != p.S(themes.Bar).Fg || got.Bg != p.S(themes.Bar).Bg || got.Attrs&uv.AttrBold == 0 {
+		t.Errorf("held on the bar is %v", got)
+	}
+	if got := p.On(themes.Held, themes.Surface); got.Fg != p.S(themes.Held).Fg {
+		t.Errorf("held in a dialog is %v", got)
+	}
+}
