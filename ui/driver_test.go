@@ -15,6 +15,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/ui/display"
+	"stepbox/ui/internal/cells"
 )
 
 func TestMain(m *testing.M) {
@@ -130,6 +131,20 @@ func (d *driver) draw() {
 		d.copied = string(text)
 	}
 	d.seen.WriteString(d.content)
+}
+
+// golden compares the frame, in four themes, with the test's golden file.
+func (d *driver) golden() {
+	d.t.Helper()
+	cells.Golden(d.t, func(theme string) uv.ScreenBuffer {
+		d.m.opt.Theme = theme
+		if err := d.m.retheme(); err != nil {
+			d.t.Fatal(err)
+		}
+		d.cells = uv.NewScreenBuffer(d.cells.Width(), d.cells.Height())
+		d.draw()
+		return d.cells
+	})
 }
 
 // take handles a message if one comes in time.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/exp/golden"
 
 	"stepbox/session/api"
 )
@@ -138,16 +137,7 @@ func TestGolden(t *testing.T) {
 					d.shows(s.shows)
 				}
 				d.idle()
-				for _, theme := range []string{"dark", "plain"} {
-					t.Run(theme, func(t *testing.T) {
-						d.m.opt.Theme = theme
-						if err := d.m.retheme(); err != nil {
-							t.Fatal(err)
-						}
-						d.draw()
-						golden.RequireEqual(t, d.content)
-					})
-				}
+				d.golden()
 			})
 		}
 	}
@@ -180,7 +170,7 @@ func TestGoldenStates(t *testing.T) {
 		d := bench(t, c, 120, 35, "dark")
 		d.shows("ENDED: exit 3")
 		d.idle()
-		golden.RequireEqual(t, d.content)
+		d.golden()
 	})
 	t.Run("paused", func(t *testing.T) {
 		c := sceneWorkbench(sceneQuestion())
@@ -190,28 +180,28 @@ func TestGoldenStates(t *testing.T) {
 		d := bench(t, c, 80, 24, "dark")
 		d.shows("PAUSED")
 		d.idle()
-		golden.RequireEqual(t, d.content)
+		d.golden()
 	})
 	t.Run("narrow", func(t *testing.T) {
 		d := bench(t, sceneWorkbench(sceneQuestion()), 60, 20, "dark")
 		d.press(leader, "2")
 		d.idle()
-		golden.RequireEqual(t, d.content)
+		d.golden()
 	})
 	t.Run("small", func(t *testing.T) {
 		d := drive(t, sceneWorkbench(sceneQuestion()), 30, 8, Options{Session: sceneSession().ID, Theme: "plain"})
 		d.shows("stepbox needs 40×12 cells")
 		d.shows("1 held")
-		golden.RequireEqual(t, d.content)
+		d.golden()
 	})
 	t.Run("light", func(t *testing.T) {
 		d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "light")
-		golden.RequireEqual(t, d.content)
+		d.golden()
 	})
 	t.Run("empty-home", func(t *testing.T) {
 		d := drive(t, newFake(), 80, 24, Options{Theme: "plain"})
 		d.shows("no agent runs now")
-		golden.RequireEqual(t, d.content)
+		d.golden()
 	})
 }
 

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/exp/golden"
-
 	"stepbox/session/api"
 	"stepbox/ui/intent"
 )
@@ -371,7 +369,7 @@ func TestGoldenHome(t *testing.T) {
 					d.shows("Screen of")
 				}
 				d.until("the list is read", func() bool { return !d.m.home.Reading() })
-				golden.RequireEqual(t, d.content)
+				d.golden()
 			})
 		}
 	}

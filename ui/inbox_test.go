@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/exp/golden"
-
 	"stepbox/session/api"
 	"stepbox/ui/intent"
 )
@@ -290,7 +288,7 @@ func TestGoldenInbox(t *testing.T) {
 				d.idle()
 				d.advance(time.Second)
 				d.idle()
-				golden.RequireEqual(t, d.content)
+				d.golden()
 			})
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/exp/golden"
-
 	"stepbox/session/api"
 	"stepbox/ui/keys"
 )
@@ -29,7 +27,7 @@ func TestOwnKeys(t *testing.T) { // not beside others: keys are the process's
 	d = keysOn(t, 80, 24, "plain")
 	d.shows("v approve")
 	d.lacks("a approve")
-	golden.RequireEqual(t, d.content)
+	d.golden()
 	d.press("a")
 	d.idle()
 	if n := len(d.c.Decisions()); n > 0 {

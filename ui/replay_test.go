@@ -14,7 +14,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/charmbracelet/x/exp/golden"
 
 	"stepbox/session/api"
 )
@@ -174,16 +173,7 @@ func TestGoldenReplay(t *testing.T) {
 				t.Parallel()
 				d := open(t, size[0], size[1])
 				d.idle()
-				for _, theme := range []string{"dark", "plain"} {
-					t.Run(theme, func(t *testing.T) {
-						d.m.opt.Theme = theme
-						if err := d.m.retheme(); err != nil {
-							t.Fatal(err)
-						}
-						d.draw()
-						golden.RequireEqual(t, d.content)
-					})
-				}
+				d.golden()
 			})
 		}
 	}
