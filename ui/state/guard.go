@@ -35,6 +35,46 @@ func (g *Guard) Shown(t Target, now time.Time) bool {
 // Key notes that a key was pressed. It is called after the key was judged.
 func (g *Guard) Key(now time.Time) { g.key = now }
 
+// A key that is held down comes again after a while, and then often. Most terminals don't
+// tell that from one that is pressed again.
+const (
+	FirstRepeat = time.Second            // after it, no keyboard begins to repeat
+	Repeat      = 100 * time.Millisecond // within it, a key that is held down comes again
+)
+
+// Presses tells a key that may be held down still. It is told of every key before that is
+// carried out.
+type Presses struct {
+	key   string
+	at    time.Time
+	again bool
+	wait  *Wait
+}
+
+// HeldDown is said of an answer that such a key would have given.
+const HeldDown = "not answered: the key is held down"
+
+// Wait is until it is known whether a key was held down.
+type Wait struct{ Held bool }
+
+// Key notes that a key was pressed.
+func (p *Presses) Key(key string, now time.Time) {
+	if p.wait != nil && now.Sub(p.at) < Repeat {
+		p.wait.Held = true
+	}
+	p.again, p.wait = key == p.key && now.Sub(p.at) < FirstRepeat, nil
+	p.key, p.at = key, now
+}
+
+// Wait is what to look at once Repeat has passed, before the key that was noted last answers
+// anything; nil: it is no repeat.
+func (p *Presses) Wait() *Wait {
+	if p.again {
+		p.wait = &Wait{}
+	}
+	return p.wait
+}
+
 // Restart begins the quiet time anew: the window came back to the front, or
 // the program was stopped for a while, and what is on the screen is new to the eye.
 func (g *Guard) Restart(now time.Time) { g.since = now }

@@ -281,6 +281,24 @@ func (s *Screen) decide(in string, d intent.Decide) tea.Cmd {
 	for _, a := range to {
 		s.inbox.pending[a.ref] = true
 	}
+	wait := s.inbox.presses.Wait()
+	if wait == nil {
+		return s.send(q, d, to)
+	}
+	return s.after(state.Repeat, func() tea.Cmd {
+		if !wait.Held {
+			return s.send(q, d, to)
+		}
+		for _, a := range to {
+			delete(s.inbox.pending, a.ref)
+		}
+		s.refused(state.HeldDown)
+		return nil
+	})
+}
+
+// send sends an answer to all that it is for.
+func (s *Screen) send(q api.Question, d intent.Decide, to []answer) tea.Cmd {
 	return s.ask(s.ctx, func(ctx context.Context) then {
 		closed := make([]api.Question, len(to))
 		errs := make([]error, len(to))

@@ -22,7 +22,8 @@ const beside = 120
 func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	s.bar(dst, uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1), f)
 	body := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), area.Dy()-2)
-	if body.Dy() < 4 {
+	s.inbox.whole = false
+	if s.inbox.blind = body.Dy() < 4; s.inbox.blind {
 		return nil
 	}
 	var cursor *tea.Cursor

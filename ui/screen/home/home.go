@@ -185,6 +185,7 @@ func (s *Screen) Leave() intent.Intent {
 // Key takes a key, and returns what is left to do for who has the screen: Open,
 // New, Resume, Fork or Quit, of the selected session.
 func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
+	s.inbox.presses.Key(k.String(), s.cfg.Now())
 	i, cmd := s.key(k)
 	s.inbox.guard.Key(s.cfg.Now())
 	return i, tea.Batch(cmd, s.settle())

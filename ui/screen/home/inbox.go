@@ -36,9 +36,11 @@ type inbox struct {
 	cursor  int
 	chosen  ref  // the first of the selected row; it stays selected wherever the row goes
 	whole   bool // the selected row, as it was drawn last, shows all that an answer covers
+	blind   bool // there is no room: nothing that keys could be about was drawn
 
 	pending map[ref]bool // an answer is on its way
 	guard   state.Guard
+	presses state.Presses
 	wake    bool      // a message for the end of the quiet time is under way
 	decided time.Time // when the last answer was taken
 }
@@ -123,6 +125,9 @@ func (s *Screen) inboxed(session string, id int64) bool {
 
 // target is what keys would decide now, as it is shown.
 func (s *Screen) target() state.Target {
+	if s.inbox.blind {
+		return state.Target{}
+	}
 	if s.dialog != nil {
 		t := s.dialog.Target()
 		t.Place += " " + s.about

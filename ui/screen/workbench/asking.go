@@ -35,6 +35,7 @@ type asking struct {
 	auto    bool           // the selection was moved to a question, not by the person
 	wake    bool           // a message for the end of the quiet time is under way
 	flow    flow
+	presses state.Presses
 }
 
 // question is the open question of the selected action.
@@ -143,13 +144,35 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 		k.refused(d.Question, "not answered: "+k.whyClosed(d.Question))
 		return nil
 	case q.Hash != d.Hash:
-		k.refused(d.Question, "not answered: the question changed: look again")
+		k.refused(d.Question, changed)
 		return nil
 	case k.pending[q.ID]:
 		k.tell(themes.Info, "the answer to %s is on its way", nameOf(q))
 		return nil
 	}
 	k.pending[q.ID], k.flow.decided = true, k.cfg.Now()
+	wait, print := k.presses.Wait(), k.st.Print(q.ID)
+	if wait == nil {
+		return k.send(q, d, focus)
+	}
+	return k.after(state.Repeat, func() tea.Cmd {
+		switch {
+		case wait.Held:
+			k.refused(q.ID, state.HeldDown)
+		case k.st.Print(q.ID) != print:
+			k.refused(q.ID, changed)
+		default:
+			return k.send(q, d, focus)
+		}
+		delete(k.pending, q.ID)
+		return nil
+	})
+}
+
+const changed = "not answered: the question changed: look again"
+
+// send sends an answer.
+func (k *asking) send(q api.Question, d intent.Decide, focus func() intent.Pane) tea.Cmd {
 	answer := api.Decision{Question: d.Question, Hash: d.Hash, Answer: d.Answer, Reason: d.Reason, For: d.For, Pattern: d.Pattern, By: "tui"}
 	equal := k.equal(d)
 	return k.long("answering", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {

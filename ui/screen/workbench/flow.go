@@ -15,14 +15,12 @@ import (
 // asks its next question a moment later: for as long as linger, that is awaited.
 const linger = 3 * time.Second
 
-// repeat is how soon a key that is held down comes again.
-const repeat = 100 * time.Millisecond
-
 // flow is how the person goes from one decision to the next.
 type flow struct {
 	decided time.Time // when something was decided last, or keys came to be for something else by themselves
-	dropped string    // the last key that was for what had been decided
+	dropped string    // the last key that decided something, or was for what had been decided
 	last    time.Time // when that was
+	first   bool      // it did decide: held down it comes again after a while only
 	listed  time.Time // when an answer was given in the list last
 	passed  int64     // the question that opened by itself; 0: none
 }
@@ -33,11 +31,14 @@ func (k *asking) justDecided() bool { return k.cfg.Now().Sub(k.flow.decided) < s
 // drops says whether a key that would be the agent's, or for what is asked next, is for
 // what was just decided: so soon after it, or held down since.
 func (k *asking) drops(key string) bool {
-	f, now := &k.flow, k.cfg.Now()
+	f, now, repeat := &k.flow, k.cfg.Now(), state.Repeat
+	if f.first && k.dialogs.top() == nil { // of those for a question it is told when they answer it
+		repeat = state.FirstRepeat
+	}
 	if held := key == f.dropped && now.Sub(f.last) < repeat; !held && !k.justDecided() {
 		return false
 	}
-	f.dropped, f.last = key, now
+	f.dropped, f.last, f.first = key, now, false
 	return true
 }
 

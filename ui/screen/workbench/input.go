@@ -15,7 +15,13 @@ import (
 
 // Key takes a key press.
 func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
+	f, name, was := &s.asking.flow, k.String(), s.asking.flow.decided
+	s.asking.presses.Key(name, s.cfg.Now())
+	f.first = f.first && name == f.dropped
 	cmd := s.key(k)
+	if f.decided != was {
+		f.dropped, f.last, f.first = name, f.decided, true
+	}
 	s.asking.typed()
 	return tea.Batch(cmd, s.follow())
 }
@@ -129,6 +135,7 @@ func (s *Screen) scopes() []keys.Scope {
 // Paste takes pasted text: it goes to the agent or into a line, and never
 // answers anything.
 func (s *Screen) Paste(text string) tea.Cmd {
+	s.leader = false
 	switch d := s.asking.dialogs.top(); {
 	case d != nil:
 		if w, ok := d.(dialog.Writer); ok {

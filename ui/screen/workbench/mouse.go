@@ -23,6 +23,7 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 	}
 	if _, click := m.(tea.MouseClickMsg); click {
 		s.letGo(tea.MouseReleaseMsg(e)) // some terminals tell of presses alone
+		s.leader = false
 	}
 	switch m := m.(type) {
 	case tea.MouseWheelMsg:

@@ -19,7 +19,7 @@ func (k *asking) typed() {
 // its row shows all that a decision covers.
 func (s *Screen) inStrip() state.Target {
 	q, ok := s.asking.question()
-	if !ok || s.past() || s.asking.dialogs.top() != nil {
+	if !ok || s.past() || s.asking.dialogs.top() != nil || s.view.panes.Of(intent.Actions).Empty() {
 		return state.Target{}
 	}
 	a, _ := s.st.Action(q.Action)

@@ -166,7 +166,7 @@ func (s *Screen) Resize(cols, rows int) tea.Cmd {
 // Window takes whether the person's terminal window has the focus. What is on
 // the screen when it comes back is new to the eye.
 func (s *Screen) Window(focused bool) {
-	s.window = focused
+	s.window, s.leader = focused, false
 	if focused {
 		s.refocus = s.cfg.Now()
 		s.Restart()
@@ -176,6 +176,7 @@ func (s *Screen) Window(focused bool) {
 
 // Restart begins the quiet time anew, after the program was held up.
 func (s *Screen) Restart() {
+	s.leader = false // what comes after it is for what was seen then
 	s.asking.guard.Restart(s.cfg.Now())
 	s.asking.strip.Restart(s.cfg.Now())
 }
@@ -228,6 +229,9 @@ func (s *Screen) sumUp() {
 
 // target is what keys would decide now.
 func (s *Screen) target() state.Target {
+	if s.view.panes.Kind == layout.TooSmall {
+		return state.Target{} // nothing of it can be seen
+	}
 	if d := s.asking.dialogs.top(); d != nil {
 		return d.Target()
 	}
@@ -236,7 +240,7 @@ func (s *Screen) target() state.Target {
 
 // below is what keys would decide if there were no dialog.
 func (s *Screen) below() state.Target {
-	if s.past() || s.find.in != intent.NoPane {
+	if s.past() || s.find.in != intent.NoPane || s.view.panes.Of(s.view.focus).Empty() {
 		return state.Target{}
 	}
 	switch s.view.focus {

@@ -1,0 +1,162 @@
+package ui
+
+import (
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/session/api"
+)
+
+// hold has a key come again as keyboards do that don't say so: after a while, and then often.
+func (d *driver) hold(key string, after time.Duration) {
+	d.advance(after)
+	for range 20 {
+		d.press(key)
+		d.advance(33 * time.Millisecond)
+	}
+	d.idle()
+}
+
+// A key that is held down after it answered doesn't answer the next question, nor reach the
+// agent, on whatever keyboard.
+func TestHeldKeyAnswersOnce(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, 660 * time.Millisecond, 990 * time.Millisecond} {
+		for name, tt := range map[string]struct {
+			open []string
+			key  string
+		}{
+			"dock":       {[]string{leader, "a"}, "a"},
+			"Actions":    {[]string{leader, "4"}, "a"},
+			"the leader": {[]string{leader}, "y"},
+		} {
+			t.Run(name+" "+after.String(), func(t *testing.T) {
+				t.Parallel()
+				d := three(t, 120, 35)
+				d.advance(time.Second)
+				d.press(tt.open...)
+				d.calmly(tt.key)
+				d.decided(api.AnswerApprove)
+				d.hold(tt.key, after)
+				d.decided(api.AnswerApprove)
+				if got := d.c.LastTerminal().Got(); got != "" {
+					t.Errorf("the agent had %q", got)
+				}
+				d.advance(time.Second)
+			})
+		}
+	}
+}
+
+// Pressed again, soon, the same key answers the next question.
+func TestSameKeyAnswersTheNext(t *testing.T) {
+	t.Parallel()
+	d := three(t, 120, 35)
+	d.press(leader, "a")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	d.calmly("a")
+	d.decided(api.AnswerApprove, api.AnswerApprove)
+	d.calmly("a")
+	d.decided(api.AnswerApprove, api.AnswerApprove, api.AnswerApprove)
+}
+
+// The key that found a row too narrow to answer in doesn't go on to answer what it opened.
+func TestHeldKeyDoesNotAnswerWhatItOpened(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	put(d, ask(20, 20, "make a-target-with-a-name-that-no-row-of-this-screen-has-the-room-for-at-all"))
+	d.advance(time.Second)
+	d.press(leader, "4")
+	d.calmly("a")
+	d.shows("command held")
+	d.hold("a", 500*time.Millisecond)
+	d.decided()
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+}
+
+func TestHeldKeyInTheInbox(t *testing.T) {
+	t.Parallel()
+	c := liveScene(3, plainQuestion())
+	askIn(c, "live0001", plainQuestion(), 3, "make one")
+	askIn(c, "live0002", plainQuestion(), 9, "make two")
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("$ make two")
+	d.press("tab")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	d.hold("a", 500*time.Millisecond)
+	d.decided(api.AnswerApprove)
+	d.calmly("a")
+	d.decided(api.AnswerApprove, api.AnswerApprove)
+}
+
+// What isn't drawn isn't answered, however it was when it was drawn last.
+func TestNothingIsAnsweredUnseen(t *testing.T) {
+	t.Parallel()
+	for name, press := range map[string]func(d *driver){
+		"Actions": func(d *driver) { d.press(leader, "4"); d.calmly("a") },
+		"quick":   func(d *driver) { d.press(leader, "y") },
+		"the dock": func(d *driver) {
+			d.press(leader, "a")
+			d.send(tea.WindowSizeMsg{Width: 120, Height: 35})
+			d.advance(time.Second)
+			d.send(tea.WindowSizeMsg{Width: 19, Height: 4})
+			d.calmly("a")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := bench(t, sceneWorkbench(), 120, 35, "plain")
+			d.send(tea.WindowSizeMsg{Width: 19, Height: 4})
+			d.shows("stepbox needs")
+			q, a := ask(20, 20, "npm publish"), held(20, "npm publish")
+			d.c.Put(api.Event{Action: &a}, api.Event{Question: &q})
+			d.until("held", func() bool { return d.m.bench.Held() > 0 })
+			d.advance(time.Second)
+			press(d)
+			d.advance(time.Second)
+			d.decided()
+		})
+	}
+	c := liveScene(2, plainQuestion())
+	askIn(c, "live0001", plainQuestion(), 3, "make one")
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("$ make one")
+	d.press("tab")
+	d.send(tea.WindowSizeMsg{Width: 120, Height: 9})
+	d.lacks("$ make one")
+	d.calmly("a", "a")
+	d.send(tea.WindowSizeMsg{Width: 120, Height: 3})
+	d.calmly("a", "a")
+	d.decided()
+}
+
+// A leader key that nothing followed is over once something else happened.
+func TestLeaderIsOver(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(d *driver){
+		"a paste": func(d *driver) { d.send(tea.PasteMsg{Content: ""}) },
+		"a click": func(d *driver) { d.send(click(5, 5)) },
+		"another window": func(d *driver) {
+			d.send(tea.BlurMsg{})
+			d.advance(time.Minute)
+			d.send(tea.FocusMsg{})
+		},
+		"a stall": func(d *driver) { d.now.Add(int64(time.Hour)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := three(t, 120, 35)
+			d.advance(time.Second)
+			d.press(leader)
+			between(d)
+			d.press("y")
+			d.decided()
+			d.until("the agent has the key", func() bool { return d.c.LastTerminal().Got() == "y" })
+		})
+	}
+}
