@@ -104,5 +104,5 @@ func TestCopyModeMarks(t *testing.T) {
 	d.shows("#11  copy mode  151/203")
 	d.press("q")
 	d.press(leader, "4", "G", "k", "B")
-	d.shows("the scrollback hasn't where action 12 began")
+	d.shows("the scrollback hasn't where #12 began")
 }

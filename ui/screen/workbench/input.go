@@ -44,7 +44,9 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
 	if s.drag.held && s.drag.live {
-		return s.selectKey(k)
+		if cmd := s.selectKey(k); !keys.IsLeader(k) {
+			return cmd
+		} // or what follows the leader would be the agent's
 	}
 	if keys.IsLeader(k) {
 		s.leader, s.ledAt, s.asking.aimed = true, s.cfg.Now(), state.Target{}
