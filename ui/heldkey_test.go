@@ -135,6 +135,31 @@ func TestNothingIsAnsweredUnseen(t *testing.T) {
 	d.decided()
 }
 
+// A key that did something here isn't the agent's while it is held down, whatever it did.
+func TestHeldKeyIsNotTheAgents(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string][]string{
+		"a refused answer": {leader, "y"},
+		"zoom":             {leader, "z"},
+		"leaving a dialog": {leader, "a", "esc"},
+		"leaving a pane":   {leader, "4", "esc"},
+		"copy mode":        {leader, "[", "q"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := three(t, 120, 35)
+			d.press(keys...)
+			d.hold(keys[len(keys)-1], 500*time.Millisecond)
+			if got := d.c.LastTerminal().Got(); got != "" {
+				t.Errorf("the agent had %q", got)
+			}
+			d.advance(time.Second)
+			d.press("l", "l")
+			d.until("the keys are the agent's", func() bool { return d.c.LastTerminal().Got() == "ll" })
+		})
+	}
+}
+
 // A leader key that nothing followed is over once something else happened.
 func TestLeaderIsOver(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package workbench
 import (
 	"slices"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -14,10 +13,6 @@ import (
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/terminal"
 )
-
-// afterwards is for how long the key that left copy mode isn't the agent's: who presses it
-// once more means copy mode.
-const afterwards = 400 * time.Millisecond
 
 // reading says whether the keys of the focused pane are copy mode's.
 func (s *Screen) reading() bool { return s.view.focus == intent.Terminal && s.agent.pane.Copy != nil }
@@ -88,19 +83,8 @@ func (s *Screen) copyKey(k tea.KeyPressMsg) tea.Cmd {
 	}
 	if over {
 		s.agent.goOn()
-		s.left, s.leftAt = k.String(), s.cfg.Now()
 	}
 	return s.copyText(text)
-}
-
-// lateFor says whether a key is only the one that left copy mode, once more.
-func (s *Screen) lateFor(k tea.KeyPressMsg) bool {
-	if s.left != k.String() || s.cfg.Now().Sub(s.leftAt) > afterwards {
-		s.left = ""
-		return false
-	}
-	s.leftAt = s.cfg.Now()
-	return true
 }
 
 // copyText copies what was selected, if anything was.

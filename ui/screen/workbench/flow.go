@@ -18,9 +18,9 @@ const linger = 3 * time.Second
 // flow is how the person goes from one decision to the next.
 type flow struct {
 	decided time.Time // when something was decided last, or keys came to be for something else by themselves
-	dropped string    // the last key that decided something, or was for what had been decided
+	dropped string    // the last key that was ours, or for what had been decided
 	last    time.Time // when that was
-	first   bool      // it did decide: held down it comes again after a while only
+	first   bool      // it did something here: held down it comes again after a while only
 	listed  time.Time // when an answer was given in the list last
 	passed  int64     // the question that opened by itself; 0: none
 }
@@ -29,7 +29,8 @@ type flow struct {
 func (k *asking) justDecided() bool { return k.cfg.Now().Sub(k.flow.decided) < state.QuietTime }
 
 // drops says whether a key that would be the agent's, or for what is asked next, is for
-// what was just decided: so soon after it, or held down since.
+// what was just decided: so soon after it, or held down since. A key
+// that did something here isn't the agent's while it is held down, either.
 func (k *asking) drops(key string) bool {
 	f, now, repeat := &k.flow, k.cfg.Now(), state.Repeat
 	if f.first && k.dialogs.top() == nil { // of those for a question it is told when they answer it

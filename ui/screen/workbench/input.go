@@ -15,12 +15,12 @@ import (
 
 // Key takes a key press.
 func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
-	f, name, was := &s.asking.flow, k.String(), s.asking.flow.decided
+	f, name, ours := &s.asking.flow, k.String(), !keys.IsLeader(k) && (s.leader || s.asking.dialogs.top() != nil || !s.typing())
 	s.asking.presses.Key(name, s.cfg.Now())
 	f.first = f.first && name == f.dropped
 	cmd := s.key(k)
-	if f.decided != was {
-		f.dropped, f.last, f.first = name, f.decided, true
+	if ours {
+		f.dropped, f.last, f.first = name, s.cfg.Now(), true
 	}
 	s.asking.typed()
 	return tea.Batch(cmd, s.follow())
@@ -69,9 +69,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return s.copyKey(k)
 	}
 	if s.typing() {
-		if !s.lateFor(k) {
 			s.agent.key(k)
-		}
 		return nil
 	}
 	if b, ok := keys.Find(k, s.scopes()...); ok {

@@ -82,8 +82,6 @@ type Screen struct {
 
 	rows       int           // of the whole screen
 	leader     bool          // the leader key was pressed
-	left       string        // the key that left copy mode, and
-	leftAt     time.Time     // when it was pressed last
 	ledAt      time.Time     // when
 	window     bool          // the person's terminal window has the focus
 	refocus    time.Time     // when it got it last
