@@ -46,15 +46,18 @@ func (m *Model) open(session string, r workbench.Reading) tea.Cmd {
 		}
 		defer in.Close()
 		if text.Reader = in; r.Patch != nil {
-			text.Reader = escaped(in) // a pager may pass what a terminal obeys
+			shown := escaped(in) // a pager may pass what a terminal obeys
+			defer shown.Close()
+			text.Reader = shown
 		}
 		p, err := outside.Open(command, text)
 		return prepared{p, err}
 	}
 }
 
-// escaped is a text with what a terminal would obey, as escapes to be seen.
-func escaped(in io.Reader) io.Reader {
+// escaped is a text with what a terminal would obey, as escapes to be seen. Whoever reads
+// it closes it: it may be longer than what is read.
+func escaped(in io.Reader) io.ReadCloser {
 	out, w := io.Pipe()
 	go func() {
 		lines := bufio.NewReader(in)

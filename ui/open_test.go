@@ -57,3 +57,15 @@ func TestEscaped(t *testing.T) {
 		t.Errorf("it is %q (%v), want %q", got, err, want)
 	}
 }
+
+// A diff that is longer than what is opened leaves nobody behind who would go on with it.
+func TestEscapedIsLeft(t *testing.T) {
+	t.Parallel()
+	r := escaped(strings.NewReader(strings.Repeat("a line\n", 1000)))
+	if _, err := io.ReadFull(r, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil { // the goroutines that are left at the end are this package's failure
+		t.Fatal(err)
+	}
+}

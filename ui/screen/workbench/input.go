@@ -69,7 +69,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return s.copyKey(k)
 	}
 	if s.typing() {
-			s.agent.key(k)
+		s.agent.key(k)
 		return nil
 	}
 	if b, ok := keys.Find(k, s.scopes()...); ok {
