@@ -185,3 +185,27 @@ func TestLeaderIsOver(t *testing.T) {
 		})
 	}
 }
+
+// Who types while the next question is awaited doesn't have the end of it typed into the agent.
+func TestTypingIsNotCutInTwo(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	put(d, ask(20, 20, "npm publish"))
+	d.press(leader, "a")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	d.shows("Nothing waits")
+	for range 30 { // five and more seconds of it
+		d.press("x")
+		d.advance(180 * time.Millisecond)
+	}
+	d.idle()
+	if got := d.c.LastTerminal().Got(); got != "" {
+		t.Errorf("the agent had %q", got)
+	}
+	d.advance(time.Second)
+	d.lacks("Nothing waits")
+	d.advance(time.Second)
+	d.press("l")
+	d.until("the agent has the keys", func() bool { return d.c.LastTerminal().Got() == "l" })
+}

@@ -115,9 +115,10 @@ func (k *asking) readable(focus intent.Pane) {
 	}
 }
 
-// rest ends the waiting for the next question once it has lasted.
+// rest ends the waiting for the next question once it has lasted, but not in the middle of
+// what is typed: the agent would have its end without its beginning.
 func (k *asking) rest() {
-	if d, ok := k.dialogs.top().(*dialog.Next); ok && (k.Over() || k.cfg.Now().Sub(d.Since) >= linger) {
+	if d, ok := k.dialogs.top().(*dialog.Next); ok && (k.Over() || k.cfg.Now().Sub(d.Since) >= linger && k.guard.Wait(k.cfg.Now()) <= 0) {
 		k.dialogs.close(d)
 		k.flow.decided = k.cfg.Now()
 	}
