@@ -113,6 +113,36 @@ func TestTerminalThatTakesNothing(t *testing.T) {
 	tm.line("clear; echo still he''re", "still here")
 }
 
+// Over a slow line a key is answered soon, too, while the agent floods its terminal: of older
+// pictures little is on its way, however much the line would take.
+func TestTerminalThatTakesLittle(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	tm := p.shell(120, 35)
+	tm.press("base64 /dev/urandom" + enter)
+	tm.until("it is flooded", func() bool { return strings.Count(tm.agent(), "\n") > 10 && !strings.Contains(tm.agent(), "bash-") })
+	tm.slow.Store(true)
+	arrived := func() (n int) {
+		tm.look(func(*screen.Screen) { n = tm.raw.Len() })
+		return n
+	}
+	for range 4 {
+		for _, key := range []string{"2", "1"} {
+			before := arrived()
+			tm.until("a flood of a second", func() bool { return arrived()-before > trickle })
+			before = arrived()
+			tm.press(leader + key)
+			tm.until("pane "+key+" has the focus", func() bool { return strings.Contains(tm.text(), "┏ "+key+" ") })
+			if n := arrived() - before; n > trickle*3/2 {
+				t.Errorf("%d bytes came before the answer to a key", n)
+			}
+		}
+	}
+	tm.slow.Store(false)
+	tm.press(ctrlC)
+	tm.prompt()
+}
+
 // What the agent's screen has beside characters is on the person's terminal too: curly
 // and coloured underlines, and links, of which those to files and programs aren't.
 func TestLooksPassThrough(t *testing.T) {

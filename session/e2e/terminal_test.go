@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,12 +35,16 @@ const (
 	ctrlZ  = "\x1a"
 )
 
+// trickle is how many bytes a slow line carries in a second.
+const trickle = 10_000
+
 // terminal is a person's terminal in which the program runs.
 type terminal struct {
 	t    testing.TB
 	cmd  *exec.Cmd
 	pty  *os.File
 	done chan struct{} // closed when all has been read
+	slow atomic.Bool   // what is printed comes over a line that takes all, and lets through a trickle
 
 	mu      sync.Mutex
 	screen  *screen.Screen // guarded by mu
@@ -95,13 +100,30 @@ func (tm *terminal) read() {
 	var replies []byte
 	tm.screen.OnReply(func(p []byte) { replies = append(replies, p...) })
 	buf := make([]byte, 32<<10)
+	var line []byte // what is on its way
+	came := time.Now()
 	for {
+		if tm.slow.Load() || len(line) > 0 {
+			tm.pty.SetReadDeadline(time.Now().Add(time.Second / 50))
+		} else {
+			tm.pty.SetReadDeadline(time.Time{})
+		}
 		n, err := tm.pty.Read(buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = nil
+		}
+		line = append(line, buf[:n]...)
+		n = len(line)
+		if tm.slow.Load() && err == nil {
+			n = min(n, int(time.Since(came)*trickle/time.Second))
+		}
+		came = time.Now()
 		replies = replies[:0]
 		tm.mu.Lock()
 		if n > 0 {
-			tm.screen.Write(buf[:n])
-			tm.raw.Write(buf[:n])
+			tm.screen.Write(line[:n])
+			tm.raw.Write(line[:n])
+			line = line[n:]
 		}
 		close(tm.changed)
 		tm.changed = make(chan struct{})

@@ -68,7 +68,9 @@ type Display struct {
 	keyed   time.Time // the last key
 	began   time.Time // the frame that was drawn last
 	writing bool      // and isn't on the terminal yet
+	held    time.Time // since when a frame waits for what is on its way; zero: none does
 	behind  bool      // it took too long
+	pace    pace
 
 	frames chan []byte // one at most: none is drawn while one is written
 	taken  sync.Mutex  // held while a frame is written, and while another program has the terminal
@@ -89,6 +91,7 @@ func Open(in io.Reader, out io.Writer, environ []string, draw func(uv.ScreenBuff
 	if err := d.enter(in, out, uv.Environ(environ)); err != nil {
 		return nil, err
 	}
+	d.pace.ask(time.Now())
 	d.diff = uv.NewTerminalRenderer(d.text, environ)
 	d.diff.SetFullscreen(true)
 	d.tasks.Go(d.write)
@@ -102,6 +105,7 @@ func (d *Display) Close() {
 	signal.Stop(d.resized)
 	close(d.resized)
 	d.tasks.Wait()
+	d.pace.drop(&d.tty)
 	d.leave()
 }
 
@@ -110,12 +114,14 @@ func (d *Display) Close() {
 func (d *Display) Away(f func() error) error {
 	d.taken.Lock()
 	defer d.taken.Unlock()
+	d.pace.drop(&d.tty)
 	d.leave()
 	err := f()
 	d.style, d.titled, d.shown = 0, false, Frame{}
 	if begun := d.begin(); err == nil {
 		err = begun
 	}
+	d.pace.ask(time.Now())
 	d.diff.Erase() // a frame that waited to be written is written over
 	d.cells, d.before = uv.NewScreenBuffer(d.cells.Width(), d.cells.Height()), uv.NewScreenBuffer(d.cells.Width(), d.cells.Height())
 	d.changed = true
@@ -139,7 +145,7 @@ func (d *Display) write() {
 // Late says whether what the person sees is, or just was, older than a blink. It
 // is asked before each message, and says so at least once.
 func (d *Display) Late() bool {
-	late := d.behind || d.writing && time.Since(d.began) > late
+	late := d.behind || d.writing && time.Since(d.began) > late || !d.held.IsZero() && time.Since(d.held) > late
 	d.behind = false
 	return late
 }
@@ -148,6 +154,11 @@ func (d *Display) Late() bool {
 // the display's own.
 func (d *Display) Update(msg tea.Msg) (own bool) {
 	switch m := msg.(type) {
+	case uv.UnknownCsiEvent:
+		if m == well {
+			d.pace.answered(time.Now())
+			return true
+		}
 	case due:
 		d.waits = false
 		return true
@@ -194,10 +205,24 @@ func (d *Display) Refresh() {
 		time.AfterFunc(wait, func() { d.send(due{}) })
 		return
 	}
+	if d.pace.waits(now) {
+		if d.held.IsZero() {
+			d.held = now
+			time.AfterFunc(unheard, func() { d.send(due{}) })
+		}
+		return
+	}
+	if !d.held.IsZero() {
+		d.behind = d.behind || now.Sub(d.held) > late
+		d.held = time.Time{}
+	}
 	d.changed = false
 	p := d.frame()
 	if len(p) == 0 {
 		return // what comes next is drawn at once
+	}
+	if d.pace.wrote(len(p), now) {
+		p = append(p, areYouWell...)
 	}
 	d.next = now.Add(until(time.Since(now), now.Sub(d.keyed) < keyTime))
 	d.began, d.writing = now, true

@@ -67,7 +67,7 @@ func (t *tty) begin() error {
 		}
 		t.before = state
 	}
-	words := entering + ansi.PushKittyKeyboard(keyboard)
+	words := entering + areYouWell + ansi.PushKittyKeyboard(keyboard)
 	if answers(t.env) {
 		words += ansi.RequestModeSynchronizedOutput + ansi.RequestModeUnicodeCore
 	}
