@@ -157,21 +157,27 @@ func (w *watched) focus(key string) time.Duration {
 	return w.took(leader+key, words, func() bool { return w.shows(words) })
 }
 
-// beside opens the same agent in Stepbox and in tmux.
+// beside opens the agent that answers in Stepbox and in tmux.
 func beside(b *testing.B) (box, mux *watched) {
+	b.Helper()
+	return besides(b, answering, "answered 0.")
+}
+
+// besides opens the same agent in both, and waits until it shows something.
+func besides(b *testing.B, agent, shows string) (box, mux *watched) {
 	b.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		b.Skip("tmux isn't installed: apt-get install tmux")
 	}
 	p := newPerson(b)
-	p.write("agent", answering)
+	p.write("agent", agent)
 	box = watch(b, "stepbox", p.command(context.Background(), "run", "--mode", "watch", "--", "bash", "agent"))
 	cmd := exec.Command("tmux", "-S", filepath.Join(p.dir, "tmux"), "-f", "/dev/null", "new-session", "bash agent")
 	cmd.Dir, cmd.Env = p.project, box.cmd.Env
 	mux = watch(b, "tmux", cmd)
 	b.Cleanup(func() { exec.Command("tmux", "-S", filepath.Join(p.dir, "tmux"), "kill-server").Run() })
 	for _, w := range []*watched{box, mux} {
-		w.must("the agent is ready", func() bool { return w.shows("answered 0.") })
+		w.must("the agent is ready", func() bool { return w.shows(shows) })
 	}
 	return box, mux
 }
@@ -241,14 +247,19 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 // BenchmarkIdle measures the processor time, in percent of one processor, of a
-// session in which nothing happens.
+// session in which nothing happens, and of the list of sessions beside it; and the
+// screens' memory.
 func BenchmarkIdle(b *testing.B) {
 	box, mux := beside(b)
+	list := exec.Command(program)
+	list.Dir, list.Env = box.cmd.Dir, box.cmd.Env
+	home := watch(b, "home", list)
+	home.must("it lists the session", func() bool { return home.shows("bash agent") })
 	supervisor := find(b, "supervise", func(pid int) bool {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		return strings.Contains(string(env), filepath.Dir(box.cmd.Dir)+"/data")
 	})
-	procs := map[string]int{"screen": box.cmd.Process.Pid, "tmux": mux.cmd.Process.Pid, "supervise": supervisor}
+	procs := map[string]int{"screen": box.cmd.Process.Pid, "home": list.Process.Pid, "tmux": mux.cmd.Process.Pid, "supervise": supervisor}
 	for _, name := range []string{"holder", "pid1"} {
 		procs[name] = find(b, name, func(pid int) bool { return stat(b, pid)[1] == strconv.Itoa(supervisor) })
 	}
@@ -259,14 +270,83 @@ func BenchmarkIdle(b *testing.B) {
 	}
 	began := time.Now()
 	for range 30 * b.N {
-		box.rest(900 * time.Millisecond)
+		box.rest(500 * time.Millisecond)
+		home.rest(400 * time.Millisecond)
 		mux.rest(100 * time.Millisecond)
 	}
 	took := time.Since(began)
+	for _, w := range []*watched{box, home} {
+		b.ReportMetric(float64(memory(b, w.cmd.Process.Pid))/1e6, w.name+"-MB")
+	}
 	for name, pid := range procs {
 		b.ReportMetric(100*float64(used(b, pid)-before[name])/float64(took), name+"-%")
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// spinning is an agent that works: a mark that turns ten times a second, and how long it has.
+const spinning = `perl -e '$| = 1;
+	print "\e[2J\e[Hsome words of an agent\r\n\r\n";
+	for ($n = 0;; $n++) {
+		printf "\r\e[2K\e[35m%s\e[0m Thinking\xe2\x80\xa6 \e[2m(%ds, %d tokens)\e[0m", substr("|/-\\\\", $n % 4, 1), $n / 10, 40 * $n;
+		select undef, undef, undef, 0.1;
+	}'`
+
+// BenchmarkSpinner counts the bytes that are written in a second, and the processor time
+// of all that takes part, while an agent only turns a mark; beside tmux.
+//
+//	go test -run '^$' -bench Spinner -benchtime 1x ./session/e2e
+func BenchmarkSpinner(b *testing.B) {
+	box, mux := besides(b, spinning, "tokens)")
+	server, err := exec.Command("tmux", "-S", filepath.Join(filepath.Dir(box.cmd.Dir), "tmux"), "display", "-p", "#{pid}").Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	muxServer, err := strconv.Atoi(strings.TrimSpace(string(server)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	supervisor := find(b, "supervise", func(pid int) bool {
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // it may be gone
+		return strings.Contains(string(env), filepath.Dir(box.cmd.Dir)+"/data")
+	})
+	procs := map[string]int{"screen": box.cmd.Process.Pid, "supervise": supervisor, "tmux": mux.cmd.Process.Pid, "tmux-server": muxServer}
+	box.rest(3 * time.Second) // what a start leaves to do
+	mux.rest(100 * time.Millisecond)
+	before, read := map[string]time.Duration{}, map[string]int{"stepbox": box.read, "tmux": mux.read}
+	for name, pid := range procs {
+		before[name] = used(b, pid)
+	}
+	began := time.Now()
+	for range 100 * b.N {
+		box.rest(100 * time.Millisecond)
+		mux.rest(100 * time.Millisecond)
+	}
+	took := time.Since(began)
+	for _, w := range []*watched{box, mux} {
+		b.ReportMetric(float64(w.read-read[w.name])/took.Seconds(), w.name+"-B/s")
+	}
+	for name, pid := range procs {
+		b.ReportMetric(100*float64(used(b, pid)-before[name])/float64(took), name+"-%")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// memory is a process's part of the memory that it has, in bytes.
+func memory(b *testing.B, pid int) int {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); f[0] == "Pss:" {
+			kb, _ := strconv.Atoi(f[1]) // proc_pid_smaps(5): always a number
+			return kb << 10
+		}
+	}
+	b.Fatal("no Pss")
+	return 0
 }
 
 // find finds one of Stepbox's processes by its command and a condition.

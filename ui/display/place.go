@@ -58,6 +58,15 @@ func (p placed) sequence() string {
 	return s
 }
 
+// pictures are the symbols among which are those that some fonts have as pictures of two
+// columns. What agents turn and tick with isn't: they are written ten times a second.
+var pictures = &unicode.RangeTable{R16: []unicode.Range16{
+	{0x203c, 0x203c, 1}, {0x2049, 0x2049, 1}, {0x2122, 0x2139, 1}, {0x2194, 0x21aa, 1}, {0x231a, 0x231b, 1}, {0x2328, 0x2328, 1},
+	{0x23cf, 0x23fa, 1}, {0x24c2, 0x24c2, 1}, {0x25aa, 0x25ab, 1}, {0x25b6, 0x25b6, 1}, {0x25c0, 0x25c0, 1}, {0x25fb, 0x25fe, 1},
+	{0x2600, 0x2712, 1}, {0x2714, 0x2716, 1}, {0x271d, 0x271d, 1}, {0x2721, 0x2721, 1}, {0x2728, 0x2728, 1}, {0x2733, 0x2734, 1},
+	{0x2744, 0x2757, 1}, {0x2763, 0x2764, 1}, {0x2795, 0x27bf, 1}, {0x2934, 0x2935, 1}, {0x2b05, 0x2b55, 1},
+}}
+
 // doubtful says whether terminals may draw a character in different numbers of columns.
 func (d *Display) doubtful(s string) bool {
 	r, n := utf8.DecodeRuneInString(s)
@@ -76,7 +85,8 @@ func (d *Display) doubtful(s string) bool {
 		if len(d.doubts) >= mostPlaced {
 			clear(d.doubts)
 		}
-		doubt = unicode.In(r, unicode.M, unicode.Cf, unicode.Co) || ansi.StringWidth(s+"\ufe0f") != ansi.StringWidthWc(s)
+		doubt = unicode.In(r, unicode.M, unicode.Cf, unicode.Co) ||
+			(r < 0x2000 || r >= 0x2e80 || unicode.Is(pictures, r)) && ansi.StringWidth(s+"\ufe0f") != ansi.StringWidthWc(s)
 		d.doubts[r] = doubt
 	}
 	return doubt

@@ -73,6 +73,20 @@ func TestHardCharacters(t *testing.T) {
 	}
 }
 
+// What agents turn, tick and cut short with takes a byte or three, as every terminal draws
+// it in one column; what may be a picture says where it stands.
+func TestDoubtful(t *testing.T) {
+	v := view(t)
+	v.shown()
+	for text, want := range map[string]bool{"a…•–→✓✗●◆○▸⠋⣾✻✢✶⎿≤": false, "☺❤⏺✳✔▶⚠↔": true} {
+		for _, r := range text {
+			if got := v.doubtful(string(r)); got != want {
+				t.Errorf("%c: in doubt %v", r, got)
+			}
+		}
+	}
+}
+
 // What is drawn again is written again only where it changed.
 func TestPlacedCharactersStay(t *testing.T) {
 	v := view(t)
