@@ -146,7 +146,8 @@ func TestInboxOpens(t *testing.T) {
 	inOrder(t, d.text(), "fix-tests", "agent-1", "agent-2") // an edit goes before commands
 	d.press("i")
 	d.calmly("y")
-	d.shows("edit held") // its differences are what is decided on
+	d.shows("edit held")
+	d.shows("return nil, ErrEmpty") // its differences are what is decided on
 	d.shows("Held in all sessions")
 	if n := len(c.Decisions()); n > 0 {
 		t.Fatal("an edit was kept unseen")

@@ -1,10 +1,48 @@
 package dialog
 
 import (
+	"fmt"
+	"iter"
+
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
+	"stepbox/ui/paint"
 )
+
+// What a screen says of a key that doesn't answer.
+const (
+	WatchingOnly = "you are watching only: attach without --read-only decides" // there is room for it on 80 columns, beside what is held
+	TooSoon      = "too soon: keys count 0.4 s after it came into view and after any key"
+	Unread       = "read it whole first: the row can't show all of it"
+	OnItsWay     = "the answer is on its way"
+)
+
+// Called is what a question is called where it is spoken of, and with so many that read the same.
+func Called(q api.Question, equal int) string {
+	words := fmt.Sprintf("#%d", q.Action)
+	if q.Apart() {
+		words = paint.Wants(q)
+	}
+	switch equal {
+	case 0:
+		return words
+	case 1:
+		return words + " and its equal"
+	}
+	return fmt.Sprintf("%s and %d equal ones", words, equal)
+}
+
+// Differences are as many of an edit's as a question shows, and one more that says so.
+func Differences(all iter.Seq2[api.FileDiff, error]) (some []api.FileDiff, err error) {
+	for f, err := range all {
+		if err != nil || len(some) == maxDiffs {
+			return some, err
+		}
+		some = append(some, f)
+	}
+	return some, nil
+}
 
 // Told is what is said of an answer that was taken, and how it looks.
 func Told(a api.Answer) (words string, token themes.Token) {
@@ -31,8 +69,12 @@ func Told(a api.Answer) (words string, token themes.Token) {
 func WhyNot(i intent.Intent, q api.Question) string {
 	approve, ok := i.(intent.Approve)
 	_, always := i.(intent.Always)
-	if always && q.Connection == nil && q.Subject == api.SubjectEdit {
-		return "changes are kept (y) or rolled back (u)"
+	if q.Subject == api.SubjectEdit {
+		switch i.(type) {
+		case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
+			return "changes are kept (y) or rolled back (u)"
+		}
+		return ""
 	}
 	if q.Subject == api.SubjectLimit && (always || !ofConnections(i)) {
 		return "it is an action at its limit: a lets it go on, d ends it"

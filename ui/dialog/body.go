@@ -197,8 +197,8 @@ func (d *Decision) Lacks() int {
 	return d.shown.Action
 }
 
-// MaxDiffs is how many files' differences a question shows at most.
-const MaxDiffs = 50
+// maxDiffs is how many files' differences a question shows at most.
+const maxDiffs = 50
 
 // SetDiffs takes the differences that Lacks asked for: of how many files more there are
 // some, or why they can't be had.
@@ -207,7 +207,7 @@ func (d *Decision) SetDiffs(diffs []api.FileDiff, problem string) {
 	switch n := len(d.shown.Changes) - len(diffs); {
 	case problem != "":
 		d.unread = "the differences can't be read: " + problem
-	case n > 0 && len(diffs) == MaxDiffs:
+	case n > 0 && len(diffs) == maxDiffs:
 		d.unread = "⋯ and " + paint.Count(n, "file", "files") + " more; Changes has all of them"
 	}
 }

@@ -128,13 +128,10 @@ func (d *Decision) Why(i intent.Intent) string {
 	if d.Off != "" && intent.Decides(i) {
 		return d.Off
 	}
-	const ownKeys, unread = "changes are kept (y) or rolled back (u)", "scroll through all of it first (pgdn)"
+	const unread = "scroll through all of it first (pgdn)"
 	edit := d.shown.Subject == api.SubjectEdit
 	switch i.(type) {
 	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
-		if edit {
-			return ownKeys
-		}
 		if why := WhyNot(i, d.shown); why != "" {
 			return why
 		}
@@ -160,7 +157,7 @@ func (d *Decision) Why(i intent.Intent) string {
 	case d.over != "":
 		return d.over
 	case d.pending:
-		return "the answer is on its way"
+		return OnItsWay
 	}
 	return ""
 }

@@ -63,15 +63,24 @@ type Rule struct {
 	held      []api.Question // all that waits
 }
 
-// NewAlways asks which rule the answer to a question becomes. Its proposals come later.
+// NewAlways asks which rule the answer to a question becomes. Where Lacks says so, its
+// proposals come later.
 func NewAlways(q api.Question, print string) *Rule {
+	shown := state.Target{Question: q.ID, Hash: print, Place: "rule"}
+	if c := q.Connection; c != nil && c.Host == "" {
+		var of []api.Proposal
+		for _, host := range c.Many {
+			of = append(of, api.Proposal{Pattern: host, Means: "one of those that are tried"})
+		}
+		return NewRule(asked(q), shown, api.Allow, of)
+	}
 	offered := ""
 	if o := q.Offer; o != nil && o.Answer != api.AnswerDeny {
 		offered = o.Pattern
 	}
 	return &Rule{
 		sheet: sheet{dock: dockRows}, offered: offered, uncounted: uncounted(q),
-		counted: true, About: asked(q), verdict: api.Allow, commands: q.Connection == nil, Shown: state.Target{Question: q.ID, Hash: print, Place: "rule"},
+		counted: true, About: asked(q), verdict: api.Allow, commands: q.Connection == nil, Shown: shown, proposals: exactly(q),
 		do: func(p api.Proposal, e api.Extent) intent.Intent {
 			return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove, For: e, Pattern: p.Pattern}
 		},
@@ -99,18 +108,24 @@ func asked(q api.Question) string {
 	return q.Title
 }
 
-// Exactly is the rule that is always proposed: what was asked about, and no more.
-func Exactly(q api.Question) []api.Proposal {
+// exactly is the rule that is always proposed: what was asked about, and no more.
+func exactly(q api.Question) []api.Proposal {
 	if q.Connection != nil {
 		return []api.Proposal{{Pattern: q.Connection.Rule, Means: "exactly this destination"}}
 	}
 	return []api.Proposal{{Means: "exactly this command"}}
 }
 
-// Set takes the proposals, or why there are only these.
-func (r *Rule) Set(p []api.Proposal, problem string) {
-	r.proposals, r.problem, r.loaded, r.at = p, problem, true, 0
-	if i := slices.IndexFunc(p, func(p api.Proposal) bool { return r.offered != "" && p.Pattern == r.offered }); i > 0 {
+// Lacks says whether its proposals are still to be looked up.
+func (r *Rule) Lacks() bool { return !r.loaded }
+
+// Set takes the proposals, or why there is only the one that there always is.
+func (r *Rule) Set(p []api.Proposal, err error) {
+	r.problem, r.loaded, r.at = paint.Failed(err), true, 0
+	if err == nil {
+		r.proposals = p
+	}
+	if i := slices.IndexFunc(r.proposals, func(p api.Proposal) bool { return r.offered != "" && p.Pattern == r.offered }); i > 0 {
 		r.at = i
 	}
 	r.Shown.Hash += " proposed" // what enter does is another thing now
@@ -154,7 +169,7 @@ func (r *Rule) Why(i intent.Intent) string {
 	case r.off != "":
 		return r.off
 	case r.sent:
-		return "the answer is on its way"
+		return OnItsWay
 	case !r.loaded:
 		return "what it would be about is being looked up"
 	case len(r.proposals) == 0:
@@ -285,7 +300,7 @@ func (r *Rule) column(dst uv.Screen, width int) (column int) {
 // list are the proposals in view, in so many rows.
 func (r *Rule) list(dst uv.Screen, width, room int) (out []row) {
 	first, column := max(0, min(r.at-room/2, len(r.proposals)-room)), r.column(dst, width)
-	for i := first; i < min(first+room, len(r.proposals)); i++ {
+	for i := first; r.loaded && i < min(first+room, len(r.proposals)); i++ {
 		p := r.proposals[i]
 		spans := r.mark(i == r.at, padCells(dst, named(dst, p, width), column))
 		out = append(out, row{spans: append(spans, text{paint.Clean(p.Means), themes.SurfaceMuted})})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -18,16 +17,11 @@ import (
 	"stepbox/ui/state"
 )
 
-const (
-	watchingOnly = "you are watching only: attach without --read-only decides"
-	tooSoon      = "too soon: keys count 0.4 s after it came into view and after any key"
-)
-
 // tooSoon says so for as long as it takes to read.
 func (s *Screen) tooSoon() tea.Cmd {
-	s.Notice = tooSoon
+	s.Notice = dialog.TooSoon
 	return s.after(2*time.Second, func() tea.Cmd {
-		if s.Notice == tooSoon {
+		if s.Notice == dialog.TooSoon {
 			s.Notice = ""
 		}
 		return nil
@@ -71,7 +65,7 @@ func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 		s.dialog, s.about = dialog.NewReason(e.q, s.of[r.session].Print(r.id), true), r.session
 	case !(dialog.Plain(e.q) && s.inbox.whole) && !(always && e.q.Connection != nil && e.q.Connection.Host == ""):
 		s.open(e)
-		s.Notice = "read it whole first: the row can't show all of it"
+		s.Notice = dialog.Unread
 	case always && e.q.Request != nil:
 		return s.decide(r.session, intent.Decide{Question: r.id, Hash: e.q.Hash, Answer: api.AnswerApprove, For: api.ExtentSession})
 	case always:
@@ -97,19 +91,18 @@ func (s *Screen) whyNot(i intent.Intent, e heldRow) string {
 	_, keep := i.(intent.Keep)
 	_, back := i.(intent.Rollback)
 	_, deny := i.(intent.Deny)
-	switch edit := e.q.Subject == api.SubjectEdit; {
+	edit := e.q.Subject == api.SubjectEdit
+	switch {
 	case s.cfg.Watching:
-		return watchingOnly
+		return dialog.WatchingOnly
 	case s.inbox.pending[e.refs[0]]:
-		return "the answer is on its way"
-	case edit && !keep && !back && !deny:
-		return "changes are kept (y) or rolled back (u)"
-	case !edit && (keep || back):
+		return dialog.OnItsWay
+	case keep && !edit, back && !edit:
 		return "it hasn't run: a approves it, d denies it"
-	case !edit && !deny:
-		return dialog.WhyNot(i, e.q)
+	case deny:
+		return ""
 	}
-	return ""
+	return dialog.WhyNot(i, e.q)
 }
 
 // inQuestion lets an opened question handle an intent. What decides has to wait until it
@@ -187,24 +180,14 @@ func (s *Screen) question(r intent.Intent) tea.Cmd {
 func (s *Screen) askRule(session string, q api.Question) tea.Cmd {
 	print := s.of[session].Print(q.ID)
 	s.about = session
-	if c := q.Connection; c != nil && c.Host == "" {
-		var of []api.Proposal
-		for _, host := range c.Many {
-			of = append(of, api.Proposal{Pattern: host, Means: "one of those that are tried"})
-		}
-		s.dialog = dialog.NewRule(paint.Wants(q), state.Target{Question: q.ID, Hash: print, Place: "rule"}, api.Allow, of)
+	d := dialog.NewAlways(q, print)
+	if s.dialog = d; !d.Lacks() {
 		return nil
 	}
-	d := dialog.NewAlways(q, print)
-	s.dialog = d
 	return s.ask(s.ctx, func(ctx context.Context) then {
 		p, err := s.cfg.Client.Proposals(ctx, session, q.ID)
 		return func() tea.Cmd {
-			if err != nil {
-				d.Set(dialog.Exactly(q), paint.Failed(err))
-			} else {
-				d.Set(p, "")
-			}
+			d.Set(p, err)
 			return nil
 		}
 	})
@@ -318,18 +301,14 @@ func (s *Screen) send(q api.Question, d intent.Decide, to []answer) tea.Cmd {
 
 // taken says what became of an answer, and goes on to the next question.
 func (s *Screen) taken(q api.Question, d intent.Decide, to []answer, closed []api.Question, errs []error) tea.Cmd {
-	what := fmt.Sprintf("#%d", q.Action)
-	if q.Apart() {
-		what = paint.Wants(q)
-	}
+	in, n := "", 0
 	if st := s.of[to[0].session]; st != nil {
-		what = paint.Clean(name(st.Session)) + " " + what
+		in = paint.Clean(name(st.Session)) + " "
 	}
 	if errs[0] != nil {
-		s.refused(what + " not answered: " + paint.Failed(errs[0]))
+		s.refused(in + dialog.Called(q, 0) + " not answered: " + paint.Failed(errs[0]))
 		return nil
 	}
-	n := 0
 	for i, a := range to {
 		if st := s.of[a.session]; st != nil && errs[i] == nil {
 			st.Answered(closed[i])
@@ -337,10 +316,7 @@ func (s *Screen) taken(q api.Question, d intent.Decide, to []answer, closed []ap
 		}
 	}
 	words, _ := dialog.Told(d.Answer)
-	s.Notice = words + " " + what
-	if n > 1 {
-		s.Notice += " and " + paint.Count(n-1, "equal one", "equal ones")
-	}
+	s.Notice = words + " " + in + dialog.Called(q, max(0, n-1))
 	if err := errors.Join(errs...); err != nil {
 		s.Notice += "; " + paint.Count(len(to)-n, "is", "are") + " held still: " + paint.Failed(err)
 	}

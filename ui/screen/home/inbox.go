@@ -195,19 +195,9 @@ func (s *Screen) sync() tea.Cmd {
 		return nil
 	}
 	return s.ask(s.ctx, func(ctx context.Context) then {
-		var out []api.FileDiff
-		problem := ""
-		for f, err := range s.cfg.Client.Diffs(ctx, id, api.Scope{Action: n}) {
-			if err != nil {
-				problem = paint.Failed(err)
-			}
-			if err != nil || len(out) == dialog.MaxDiffs {
-				break
-			}
-			out = append(out, f)
-		}
+		diffs, err := dialog.Differences(s.cfg.Client.Diffs(ctx, id, api.Scope{Action: n}))
 		return func() tea.Cmd {
-			d.SetDiffs(out, problem)
+			d.SetDiffs(diffs, paint.Failed(err))
 			return nil
 		}
 	})
@@ -218,7 +208,7 @@ func (s *Screen) open(e heldRow) {
 	r := e.refs[0]
 	d := dialog.NewDecision(e.q, s.of[r.session].Print(r.id))
 	if s.cfg.Watching {
-		d.Off = watchingOnly
+		d.Off = dialog.WatchingOnly
 	}
 	s.dialog, s.below, s.about = d, nil, r.session
 }

@@ -99,7 +99,7 @@ func (k *asking) open(q api.Question) {
 	k.list.SelectQuestion(q)
 	d := dialog.NewDecision(q, k.st.Print(q.ID))
 	if k.cfg.Watching {
-		d.Off = watchingOnly
+		d.Off = dialog.WatchingOnly
 	}
 	k.dialogs.open(d)
 }
@@ -147,7 +147,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 		k.refused(d.Question, changed)
 		return nil
 	case k.pending[q.ID]:
-		k.tell(themes.Info, "the answer to %s is on its way", nameOf(q))
+		k.tell(themes.Info, "the answer to %s is on its way", dialog.Called(q, 0))
 		return nil
 	}
 	k.pending[q.ID], k.flow.decided = true, k.cfg.Now()
@@ -187,7 +187,7 @@ func (k *asking) send(q api.Question, d intent.Decide, focus func() intent.Pane)
 		return func() tea.Cmd {
 			delete(k.pending, q.ID)
 			if err != nil {
-				k.refused(q.ID, fmt.Sprintf("%s not answered: %s", nameOf(q), paint.Failed(err)))
+				k.refused(q.ID, fmt.Sprintf("%s not answered: %s", dialog.Called(q, 0), paint.Failed(err)))
 				k.first(q, err)
 				return nil
 			}
@@ -196,7 +196,7 @@ func (k *asking) send(q api.Question, d intent.Decide, focus func() intent.Pane)
 				k.rules.made(rule)
 			} else {
 				words, token := dialog.Told(d.Answer)
-				k.tell(token, "%s %s", words, nameOf(q)+andEqual(len(more)))
+				k.tell(token, "%s %s", words, dialog.Called(q, len(more)))
 			}
 			k.present().Answered(closed)
 			for _, q := range more {
@@ -252,14 +252,8 @@ func (k *asking) readDiffs() tea.Cmd {
 	if n == 0 {
 		return nil
 	}
-	read := func(ctx context.Context, c link.Client, id string) (out []api.FileDiff, err error) {
-		for f, err := range c.Diffs(ctx, id, api.Scope{Action: n}) {
-			if err != nil || len(out) == dialog.MaxDiffs {
-				return out, err
-			}
-			out = append(out, f)
-		}
-		return out, nil
+	read := func(ctx context.Context, c link.Client, id string) ([]api.FileDiff, error) {
+		return dialog.Differences(c.Diffs(ctx, id, api.Scope{Action: n}))
 	}
 	return ask(k.core, "", read, func(diffs []api.FileDiff, err error) tea.Cmd {
 		d.SetDiffs(diffs, paint.Failed(err))

@@ -122,7 +122,7 @@ func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) bool {
 // decide has been in view, and the keyboard quiet, long enough.
 func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
 	if s.soon(i, target, repeat) {
-		s.answerKey(themes.Warn, tooSoon)
+		s.answerKey(themes.Warn, dialog.TooSoon)
 		return nil
 	}
 	s.asking.flow.decided = s.cfg.Now()
@@ -140,7 +140,7 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 		_, always := i.(intent.Always)
 		if many := q.Connection != nil && q.Connection.Host == ""; !(always && many) && !s.whole(s.asking.ruler(), q) {
 			s.asking.open(q)
-			s.tell(themes.Info, unread)
+			s.tell(themes.Info, dialog.Unread)
 			return nil
 		}
 		if always && q.Request != nil {

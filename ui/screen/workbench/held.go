@@ -66,7 +66,7 @@ func (s *Screen) short(dst uv.Screen, q api.Question) string {
 	if q.Apart() && s.typing() && s.view.cols < 100 {
 		return string(q.Subject) + " " // its row names it, and what answers needs the room
 	}
-	return paint.Shorten(dst, nameOf(q), 34) + " "
+	return paint.Shorten(dst, dialog.Called(q, 0), 34) + " "
 }
 
 func (s *Screen) rightHints() []paint.Hint {

@@ -158,8 +158,6 @@ func (s *Screen) Paste(text string) tea.Cmd {
 	return s.follow()
 }
 
-const tooSoon = "too soon: keys count 0.4 s after it came into view and after any key"
-
 // dialogIntent lets a dialog handle an intent, and carries out what follows.
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
 	if _, help := i.(intent.Help); help {
@@ -172,7 +170,7 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	}
 	care := d.Care(i)
 	if care != state.AtOnce && (repeat || !s.asking.guard.Takes(d.Target(), care, s.cfg.Now())) {
-		s.answerKey(themes.Warn, tooSoon)
+		s.answerKey(themes.Warn, dialog.TooSoon)
 		return nil
 	}
 	if why := d.Why(i); why != "" {
@@ -251,7 +249,7 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.Run:
 		target := d.Target()
 		if s.soon(r.Intent, target, repeat) {
-			s.answerKey(themes.Warn, tooSoon)
+			s.answerKey(themes.Warn, dialog.TooSoon)
 			return nil
 		}
 		s.asking.dialogs.close(d)

@@ -5,6 +5,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/state"
 )
@@ -36,7 +37,7 @@ func (s *Screen) inStrip() state.Target {
 func (s *Screen) quick(i intent.Quick, repeat bool) tea.Cmd {
 	t, now := s.asking.aimed, s.inStrip()
 	if s.asking.aimed = (state.Target{}); repeat || now == (state.Target{}) || t != now {
-		s.tell(themes.Warn, tooSoon)
+		s.tell(themes.Warn, dialog.TooSoon)
 		return nil
 	}
 	q, _ := s.asking.question()
@@ -49,7 +50,7 @@ func (s *Screen) quick(i intent.Quick, repeat bool) tea.Cmd {
 		return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny})
 	case now.Place != "the strip":
 		s.asking.open(q)
-		s.tell(themes.Info, unread)
+		s.tell(themes.Info, dialog.Unread)
 	default:
 		return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove})
 	}
@@ -67,7 +68,7 @@ func (s *Screen) whyQuick() string {
 	case !ok:
 		return "what is selected in Actions isn't held: " + afterLeader(intent.FirstHeld{}) + " opens what is"
 	case s.asking.pending[q.ID]:
-		return onItsWay
+		return dialog.OnItsWay
 	}
 	return ""
 }

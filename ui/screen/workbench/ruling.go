@@ -12,7 +12,6 @@ import (
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
-	"stepbox/ui/state"
 )
 
 // ruling is what makes rules of answers, and takes them back.
@@ -25,26 +24,15 @@ type ruling struct {
 // ask opens what asks which rule the answer to a question becomes, and has rules
 // proposed for it.
 func (r *ruling) ask(q api.Question) tea.Cmd {
-	print := r.st.Print(q.ID)
-	if c := q.Connection; c != nil && c.Host == "" {
-		var of []api.Proposal
-		for _, host := range c.Many {
-			of = append(of, api.Proposal{Pattern: host, Means: "one of those that are tried"})
-		}
-		d := dialog.NewRule(nameOf(q), state.Target{Question: q.ID, Hash: print, Place: "rule"}, api.Allow, of)
-		r.dialogs.open(d)
+	d := dialog.NewAlways(q, r.st.Print(q.ID))
+	if r.dialogs.open(d); !d.Lacks() {
 		return nil
 	}
-	d := dialog.NewAlways(q, print)
-	r.dialogs.open(d)
 	propose := func(ctx context.Context, c link.Client, id string) ([]api.Proposal, error) {
 		return c.Proposals(ctx, id, q.ID)
 	}
 	return ask(r.core, "", propose, func(p []api.Proposal, err error) tea.Cmd {
-		if err != nil {
-			p = dialog.Exactly(q)
-		}
-		d.Set(p, paint.Failed(err))
+		d.Set(p, err)
 		return nil
 	})
 }

@@ -9,9 +9,6 @@ import (
 	"stepbox/ui/keys"
 )
 
-// watchingOnly has room on a screen of 80 columns beside what is held.
-const watchingOnly = "you are watching only: attach without --read-only decides"
-
 // Why says why an intent does nothing here and now, or "".
 func (s *Screen) Why(i intent.Intent) string {
 	if why := s.whyAtAll(i); why != "" {
@@ -48,7 +45,7 @@ func (s *Screen) whyAtAll(i intent.Intent) string {
 		return "the tour is for a live session, on a screen of at least 24 rows"
 	}
 	if s.cfg.Watching && intent.Acts(i) {
-		return watchingOnly
+		return dialog.WatchingOnly
 	}
 	if _, back := i.(intent.Rollback); back && !s.live() {
 		return "it has ended: r resumes it to roll back, W applies all but this"
@@ -161,11 +158,7 @@ func (s *Screen) whyAction(i intent.Intent) string {
 	return ""
 }
 
-const (
-	noAction = "no action is selected"
-	onItsWay = "the answer is on its way"
-	unread   = "read it whole first: the row can't show all of it"
-)
+const noAction = "no action is selected"
 
 func (s *Screen) whyAnswer(i intent.Intent) string {
 	q, held := s.question()
@@ -176,12 +169,10 @@ func (s *Screen) whyAnswer(i intent.Intent) string {
 		return "the selected action isn't held; tab goes to the one that is"
 	case !held:
 		return "nothing is held"
-	case q.Subject == api.SubjectEdit:
-		return "changes are kept (y) or rolled back (u)"
 	case dialog.WhyNot(i, q) != "":
 		return dialog.WhyNot(i, q)
 	case s.asking.pending[q.ID]:
-		return onItsWay
+		return dialog.OnItsWay
 	}
 	return ""
 }
@@ -190,7 +181,7 @@ func (s *Screen) whyKeep(a api.Action, selected bool) string {
 	q, held := s.question()
 	switch edit := held && q.Subject == api.SubjectEdit; {
 	case edit && s.asking.pending[q.ID]:
-		return onItsWay
+		return dialog.OnItsWay
 	case edit || len(s.unreviewed()) > 0:
 	case held && selected && a.State == api.ActionHeld:
 		return fmt.Sprintf("#%d hasn't run yet: %s approves it, %s denies it", a.N, keys.First(intent.Approve{}, keys.Actions), keys.First(intent.Deny{}, keys.Actions))
