@@ -60,6 +60,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 			f.Wait = max(0, s.inbox.guard.Wait(f.Now))
 		}
 		paint.Dim(dst, under, f.P.S(themes.Faint))
+		f.Focused = true
 		cursor = s.dialog.Draw(dst, under, f)
 	}
 	return cursor
