@@ -71,3 +71,18 @@ func TestPaletteNamesKeysAndCommands(t *testing.T) {
 		d.press("esc", leader, "1")
 	}
 }
+
+// Esc after the leader takes it back, and nothing else.
+func TestLeaderIsTakenBack(t *testing.T) {
+	t.Parallel()
+	c := sceneWorkbench(sceneQuestion())
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain"})
+	d.shows("held")
+	d.press(leader, "2")
+	d.shows("› Changes")
+	d.press(leader)
+	d.shows("nothing")
+	d.press("esc")
+	d.lacks("ctrl+] then")
+	d.shows("› Changes")
+}

@@ -51,7 +51,7 @@ func TestQuickAnswers(t *testing.T) {
 		"it is open":          {ask(20, 20, "npm publish"), func(d *driver) { d.press(leader, "a"); d.calmly(leader); d.press("y") }, nil, "its own keys answer", ""},
 		"not whole":           {long, func(d *driver) { d.press(leader, "y"); d.lacks("✓ approved"); d.press("y", "y") }, nil, "command held", ""},
 		"an edit, yes":        {sceneEdit(), func(d *driver) { d.press(leader, "y") }, nil, "edit held", ""},
-		"an edit, no":         {sceneEdit(), func(d *driver) { d.press(leader, "n") }, nil, "Roll back #10?", ""},
+		"an edit, no":         {sceneEdit(), func(d *driver) { d.press(leader, "n") }, nil, "Roll back what #10 changed?", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,12 +34,12 @@ type Config struct {
 	Watching    bool     // nothing is decided from here
 	CanStart    bool     // a session can be started from here
 	CanDemo     bool     // and the demo
+	CanResume   bool     // and one that has ended gone on with
+	CanFork     bool     // and one started on the files of another
 	HomeDir     string   // the person's
 	Mode        api.Mode // of new sessions, unless another is chosen
 	// Agents are those that are installed here; nil: nobody looks.
-	Agents    func(ctx context.Context) []dialog.Choice
-	CanResume bool // and one that has ended gone on with
-	CanFork   bool // and one started on the files of another
+	Agents func(ctx context.Context) []dialog.Choice
 
 	// Export writes a session's changes and returns the file's name, or is nil.
 	Export func(ctx context.Context, session string) (file string, err error)

@@ -41,6 +41,9 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 			s.answerKey(themes.Info, fmt.Sprintf("%s does nothing after %s: %s %s shows what does", keys.Pretty(name), keys.LeaderKey(), keys.LeaderKey(), keys.First(intent.Help{}, keys.Leader)))
 			return nil
 		}
+		if _, nothing := b.Intent.(intent.Back); nothing {
+			return nil
+		}
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
 	if s.drag.held && s.drag.live {
@@ -134,7 +137,7 @@ func (s *Screen) scopes() []keys.Scope {
 
 // Paste takes pasted text: it goes to the agent or into a line, and never
 // answers anything.
-func (s *Screen) Paste(text string) tea.Cmd {
+func (s *Screen) Paste(text string) (cmd tea.Cmd) {
 	s.leader = false
 	switch d := s.asking.dialogs.top(); {
 	case d != nil:
@@ -149,13 +152,12 @@ func (s *Screen) Paste(text string) tea.Cmd {
 		s.tell(themes.Warn, "not pasted: something was decided just before")
 	case s.find.in != intent.NoPane:
 		s.find.line.Insert(text)
-		s.asking.guard.Key(s.cfg.Now())
-		return tea.Batch(s.typedFilter(), s.follow())
+		cmd = s.typedFilter()
 	case s.typing():
 		s.agent.paste(text)
 	}
 	s.asking.typed()
-	return s.follow()
+	return tea.Batch(cmd, s.follow())
 }
 
 // dialogIntent lets a dialog handle an intent, and carries out what follows.

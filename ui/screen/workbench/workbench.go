@@ -36,12 +36,12 @@ type Config struct {
 	Looked Looked             // nil forgets
 	Layout intent.Preset      // where the person has chosen none
 	Shapes layout.Shapes      // how the person divides the screen
-	// Keep remembers one of them; nil forgets. It may take long.
-	Keep   func(layout.Kind, layout.Shape) error
 	At     api.Moment    // to begin with; "": now
 	Words  string        // that were searched, At a place that has them
 	Then   intent.Intent // what is done once it is shown: Apply, or nil
 	NoTour bool          // the tour isn't begun by itself
+	// Keep remembers one of Shapes; nil forgets. It may take long.
+	Keep func(layout.Kind, layout.Shape) error
 	// Watching says that nothing is to be decided, typed or changed from here.
 	Watching bool
 	Known    api.Session // what is known of the session before its events arrive
@@ -59,8 +59,8 @@ type Config struct {
 	Open func(session string, r Reading) tea.Cmd
 	// Browse opens a page in the person's browser; nil where there is none.
 	Browse    func(ctx context.Context, url string) error
-	CanFork   bool // the same of intent.Fork
 	CanResume bool // whoever shows the screen can carry out intent.Resume
+	CanFork   bool // the same of intent.Fork
 }
 
 // Screen is the workbench of one session: it routes keys, the mouse and messages
@@ -81,8 +81,8 @@ type Screen struct {
 	tour    tour
 
 	rows       int           // of the whole screen
-	leader     bool          // the leader key was pressed
-	ledAt      time.Time     // when
+	leader     bool          // the leader key was pressed,
+	ledAt      time.Time     // and when
 	window     bool          // the person's terminal window has the focus
 	refocus    time.Time     // when it got it last
 	stopBisect func()        // ends the search for what broke something; nil before the first
