@@ -95,7 +95,17 @@ func TestInboxAnswersEqualOnes(t *testing.T) {
 	if x := c.Decisions()[2]; x.Reason != "no" {
 		t.Errorf("the reason is %q", x.Reason)
 	}
-	d.until("nothing is held", func() bool { return !strings.Contains(d.text(), "Held in all") })
+	d.shows("nothing is held: what comes in a moment")
+	d.calmly("enter", "a") // the list of sessions doesn't get them
+	d.shows("nothing is held: what comes in a moment")
+	q.ID += 70
+	askIn(c, "live0001", q, 4, "make test")
+	d.shows("$ make test")
+	d.calmly("a") // and it is answered without going there again
+	d.decided(api.AnswerApprove, api.AnswerApprove, api.AnswerDeny, api.AnswerApprove)
+	d.shows("nothing is held: what comes in a moment")
+	d.advance(4 * time.Second)
+	d.until("the list has the keys", func() bool { return !strings.Contains(d.text(), "Held in all") })
 	d.press("u", "n", "d") // keys that may still be for a question go nowhere
 	d.lacks("New session")
 	d.lacks("nothing was put into the trash")

@@ -334,6 +334,9 @@ func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
 	h := paint.Hint{Key: b.First(), Words: b.Short}
 	if s.inbox.here {
 		e, ok := s.asked()
+		if _, back := b.Intent.(intent.Back); back {
+			return h, true
+		}
 		return h, ok && b.Short != "" && (!intent.Decides(b.Intent) || s.whyNot(b.Intent, e) == "")
 	}
 	cur, ok := s.current()

@@ -13,19 +13,27 @@ import (
 // mostInbox is how many rows the inbox has at most; it scrolls.
 const mostInbox = 8
 
-// inboxHeight is how many rows of an area the inbox takes: none while nothing is held.
+// inboxHeight is how many rows of an area the inbox takes: none while nothing is held, nor
+// awaited.
 func (s *Screen) inboxHeight(area uv.Rectangle) int {
 	n := min(len(s.inbox.entries), mostInbox, max(1, area.Dy()/4))
-	if n == 0 || area.Dy() < 8 {
+	if n == 0 && !s.inbox.here || area.Dy() < 8 {
 		return 0
 	}
-	return n + 2
+	return max(1, n) + 2
 }
 
 func (s *Screen) inboxBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	in := &s.inbox
 	box := paint.Box{Title: "Held in all sessions", Focused: in.here, Facts: paint.Line{{Text: paint.Count(len(in.entries), "question", "questions"), Style: f.P.S(themes.Held)}}}
+	if len(in.entries) == 0 {
+		box.Facts = nil
+	}
 	inner := box.Draw(dst, area, f.P)
+	if len(in.entries) == 0 {
+		paint.Clip(dst, inner.Min.X+1, inner.Min.Y, inner.Max.X, "nothing is held: what comes in a moment is asked here", f.P.S(themes.Muted))
+		return
+	}
 	top := max(0, in.cursor-inner.Dy()+1)
 	for i := range min(inner.Dy(), len(in.entries)-top) {
 		row := uv.Rect(inner.Min.X, inner.Min.Y+i, inner.Dx(), 1)

@@ -16,6 +16,10 @@ import (
 	"stepbox/ui/state"
 )
 
+// linger is how long the inbox keeps the keys once it is empty: an agent that has its
+// answer asks its next question a moment later, and that is answered as the last one was.
+const linger = 3 * time.Second
+
 // ref is a question of a session.
 type ref struct {
 	session string
@@ -43,6 +47,7 @@ type inbox struct {
 	presses state.Presses
 	wake    bool      // a message for the end of the quiet time is under way
 	decided time.Time // when the last answer was taken
+	emptied time.Time // when nothing was left, with the keys here
 }
 
 // gather makes the list anew of what is known.
@@ -83,8 +88,13 @@ func (s *Screen) gather() {
 		}
 	}
 	s.pick(slices.IndexFunc(in.entries, func(e heldRow) bool { return slices.Contains(e.refs, in.chosen) }))
-	if in.here && len(in.entries) == 0 {
-		in.here, in.decided = false, s.cfg.Now() // the next key may have been for it
+	switch now := s.cfg.Now(); {
+	case !in.here || len(in.entries) > 0:
+		in.emptied = time.Time{}
+	case in.emptied.IsZero():
+		in.emptied = now
+	case now.Sub(in.emptied) >= linger:
+		in.here, in.decided = false, now // the next key may have been for it
 	}
 }
 

@@ -31,7 +31,7 @@ func (s *Screen) Watch() tea.Cmd {
 // Unwatch follows them no more, and returns what is to be closed off this goroutine.
 func (s *Screen) Unwatch() (stop func()) {
 	b := s.board
-	s.board, s.of, s.inbox.entries = nil, nil, nil
+	s.board, s.of, s.inbox.entries, s.inbox.here = nil, nil, nil, false
 	if b == nil {
 		return func() {}
 	}

@@ -36,10 +36,10 @@ type Config struct {
 	Looked Looked             // nil forgets
 	Layout intent.Preset      // where the person has chosen none
 	Shapes layout.Shapes      // how the person divides the screen
-	At     api.Moment    // to begin with; "": now
-	Words  string        // that were searched, At a place that has them
-	Then   intent.Intent // what is done once it is shown: Apply, or nil
-	NoTour bool          // the tour isn't begun by itself
+	At     api.Moment         // to begin with; "": now
+	Words  string             // that were searched, At a place that has them
+	Then   intent.Intent      // what is done once it is shown: Apply, or nil
+	NoTour bool               // the tour isn't begun by itself
 	// Keep remembers one of Shapes; nil forgets. It may take long.
 	Keep func(layout.Kind, layout.Shape) error
 	// Watching says that nothing is to be decided, typed or changed from here.
