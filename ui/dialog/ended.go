@@ -69,7 +69,7 @@ func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 	}
 	var hints []paint.Hint
 	for _, b := range keys.In(keys.Ended) {
-		if e.why(b.Intent) == "" {
+		if b.Short != "" && e.why(b.Intent) == "" {
 			hints = append(hints, paint.Hint{Key: b.First(), Words: b.Short, Off: f.Wait > 0 && e.Care(b.Intent) == state.Quiet})
 		}
 	}

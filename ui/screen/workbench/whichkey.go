@@ -45,7 +45,7 @@ func (s *Screen) panel(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 			key, words = p.On(themes.KeyOff, themes.Surface), p.On(themes.KeyOff, themes.Surface)
 		}
 		end := min(x+width-1, frame.Max.X-1)
-		paint.Clip(dst, x, y, end, b.Help().Key, key)
+		paint.Clip(dst, x, y, end, b.First(), key)
 		paint.Clip(dst, x+panelKey, y, end, cmp.Or(b.Short, b.Name, b.Help().Desc), words)
 	}
 }
