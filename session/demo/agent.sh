@@ -24,7 +24,7 @@ say "First I read the project's README."
 cat README.md
 
 say "Next I run its test. It will fail: a red mark, not your fault."
-hint "#2: approve it (a). What the row can't show whole opens first: read it, and a again."
+hint "#2: approve it (a). If that only opens it, as its row can't show it whole: read it, and a again."
 sh test.sh
 echo "   the test ended with $?"
 
@@ -63,9 +63,9 @@ hint "#7: approve it (a), if you dare: your home isn't in my sandbox."
 cat ~/.ssh/id_ed25519 && echo "   I have your key" || echo "   there is no key here"
 
 say "Last, I tidy up in my own way."
-hint "#8: approve it (a; a again), and look in 2 Changes at what it did. Then roll it back: u, and yes (y)."
+hint "#8: approve it (a), and look at what it did. Then roll it back: u, and yes (y)."
 sh tidy.sh
-hint "#9 shows that the file is as it was: approve it (a)."
+hint "then #9 comes, which shows that the file is as it was: approve it (a)."
 cat greet.sh
 
 say "That was all. Nothing outside this sandbox has changed."

@@ -62,11 +62,11 @@ func (t Topic) Text() string {
 	return b.String()
 }
 
-// key is the key in a place of what has that name there.
+// key is the key in a place of what has that name there, or is called so in its last line.
 func key(place, name string) (string, error) {
 	scope, ok := keys.Named(place)
 	for _, b := range keys.In(scope) {
-		if ok && b.Name == name {
+		if ok && (b.Name == name || b.Name == "" && b.Short == name) {
 			return b.First(), nil
 		}
 	}
