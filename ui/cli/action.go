@@ -116,7 +116,7 @@ func printQuestion(w io.Writer, q api.Question) {
 			row(w, "sends", "%s", s)
 		}
 		for _, u := range c.Unpinned {
-			row(w, "note", "not held to what you see: %s", u)
+			row(w, "note", "what runs may differ from what you see: %s", u)
 		}
 		for _, src := range c.Sources {
 			row(w, "note", "it first reads a file that the agent can write: %s", src)

@@ -54,7 +54,7 @@ func Warnings(q api.Question) []string {
 			out = append(out, "this session wrote the program that would run: "+c.Program)
 		}
 		for _, u := range c.Unpinned {
-			out = append(out, "not held to what you see: "+u)
+			out = append(out, "what runs may differ from what you see: "+u)
 		}
 		if len(c.Sources) > 0 {
 			out = append(out, "it first reads a file that the agent can write: "+strings.Join(c.Sources, ", "))
