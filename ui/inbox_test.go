@@ -183,6 +183,17 @@ func TestInboxOpens(t *testing.T) {
 	d.decided(api.AnswerKeep, api.AnswerApprove)
 }
 
+// A question that is opened is read once all of it is in view, and then answered.
+func TestInboxAnswersWhatIsOpened(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(2, plainQuestion()), 120, 35, Options{Theme: "plain"})
+	d.shows("1 question ")
+	d.press("tab", "enter")
+	d.shows("command held")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+}
+
 // The selection stays on its question, whatever else is asked meanwhile.
 func TestInboxSelectionStays(t *testing.T) {
 	t.Parallel()
