@@ -1,0 +1,250 @@
+package ui
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"pgregory.net/rapid"
+
+	"stepbox/session/api"
+	"stepbox/ui/keys"
+)
+
+// world is a session that goes on beside the person.
+type world struct {
+	*person
+	asked   map[int64]api.Question // that are open
+	next    int64
+	version int
+	ended   bool
+}
+
+// question is one with contents of its own.
+func (w *world) question(id int64) api.Question {
+	w.version++
+	words := fmt.Sprintf("q%dv%d", id, w.version)
+	q := ask(id, int(id), words+" --all")
+	switch w.kind(id) {
+	case 1:
+		q = sceneConnection()
+		c := *q.Connection
+		c.Host, c.Rule = words+".example.org", words+".example.org:443"
+		q.Title, q.Connection = "connect to "+c.Rule, &c
+	case 2:
+		q = sceneEdit()
+		q.Changes = []api.Change{{Status: "M", Path: words + ".txt", Key: words + ".txt", Kind: "file", Added: 1, Counted: true}}
+		q.Title = words + ".txt"
+	}
+	q.ID, q.Action, q.Hash, q.HeldAt = id, int(id), "h"+words, w.clock()
+	w.words[q.Hash] = words
+	return q
+}
+
+func (w *world) kind(id int64) int64 { return id % 4 }
+
+// asks puts a question, new or with new contents.
+func (w *world) asks(id int64) {
+	q := w.question(id)
+	a := held(q.Action, q.Title)
+	if w.kind(id) == 2 {
+		a.Kind = api.KindEdit
+	}
+	w.asked[id] = q
+	w.c.SetDiff(api.FileDiff{})
+	w.c.Put(api.Event{Action: &a}, api.Event{Question: &q})
+}
+
+// closes has a question go, and its action end.
+func (w *world) closes(id int64, how, by string) {
+	q := w.asked[id]
+	delete(w.asked, id)
+	q.Closed, q.ClosedBy = how, by
+	a := held(q.Action, q.Title)
+	a.State = api.ActionRunning
+	w.c.Put(api.Event{Question: &q}, api.Event{Action: &a})
+}
+
+// answers carries out what was decided.
+func (w *world) answers() {
+	for _, d := range w.c.Decisions() {
+		if q, ok := w.asked[d.Question]; ok && q.Hash == d.Hash {
+			w.closes(d.Question, string(d.Answer), d.By)
+		}
+	}
+}
+
+func (w *world) some(t *rapid.T) (int64, bool) {
+	var all []int64
+	for id := range w.asked {
+		all = append(all, id)
+	}
+	slices.Sort(all)
+	if len(all) == 0 {
+		return 0, false
+	}
+	return rapid.SampledFrom(all).Draw(t, "question"), true
+}
+
+// happens has something happen in the session.
+func (w *world) happens(t *rapid.T) {
+	what := rapid.SampledFrom([]string{"ask", "ask", "ask", "change", "withdraw", "answer", "end of action", "attempt", "print", "lost", "back"}).Draw(t, "event")
+	id, any := w.some(t)
+	w.did = append(w.did, fmt.Sprintf("%d %s %d", w.clock().Sub(sceneNow).Milliseconds(), what, id))
+	switch {
+	case w.ended:
+	case what == "ask" && len(w.asked) < 5:
+		w.next++
+		w.asks(w.next)
+	case what == "change" && any:
+		w.asks(id)
+	case what == "withdraw" && any:
+		w.closes(id, "withdrawn", "")
+	case what == "answer" && any:
+		w.closes(id, "allow", "cli")
+	case what == "end of action":
+		a := held(11, "go test ./...")
+		a.State, a.Exit = api.ActionEnded, &api.Exit{Code: 1}
+		w.c.Put(api.Event{Action: &a})
+	case what == "attempt":
+		w.c.Put(api.Event{Attempt: &api.Attempt{ID: 100 + w.next, At: w.clock(), Protocol: "tcp", Name: "example.org", Port: 443, Verdict: api.Allow}})
+	case what == "print":
+		if term := w.c.LastTerminal(); term != nil {
+			term.Output("printed\r\n")
+		}
+	case what == "lost":
+		w.c.Break(errors.New("the supervisor doesn't answer"))
+	case what == "back":
+		w.c.Break(nil)
+	}
+	w.settle()
+	w.judge()
+}
+
+// pool is every key that means something anywhere, and some that don't; not those by
+// which the person leaves for good.
+func pool() []tea.KeyPressMsg {
+	var out []tea.KeyPressMsg
+	seen := map[string]bool{}
+	for _, scope := range keys.Scopes {
+		for _, b := range keys.In(scope) {
+			for _, k := range b.Keys() {
+				if seen[k] || strings.Contains(k, "+") && !strings.HasPrefix(k, "ctrl+") || len(k) > 1 && key(k).String() != k {
+					continue
+				}
+				seen[k] = true
+				out = append(out, key(k))
+			}
+		}
+	}
+	return out
+}
+
+// lives is a workbench and the session that it shows.
+func lives(t *testing.T, rt *rapid.T) *world {
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Theme: "dark"})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && d.c.LastTerminal() != nil })
+	w := &world{person: &person{driver: d, rt: rt, words: marks{}, front: true}, asked: map[int64]api.Question{}, next: 19}
+	w.look()
+	return w
+}
+
+// uses is one thing that a person does.
+func (w *world) uses(t *rapid.T, all []tea.KeyPressMsg) {
+	x, y := rapid.IntRange(0, max(0, w.cells.Width()-1)).Draw(t, "x"), rapid.IntRange(0, max(0, w.cells.Height()-1)).Draw(t, "y")
+	switch what := rapid.SampledFrom([]string{"key", "key", "key", "answer", "answer", "answer", "leader", "click", "drag", "release", "wheel", "size", "paste", "window", "tick"}).Draw(t, "what"); what {
+	case "key":
+		w.does(rapid.SampledFrom(all).Draw(t, "key"))
+	case "answer":
+		w.does(key(rapid.SampledFrom([]string{"a", "y", "d", "n", "i", "A", "enter", "tab", "4", "esc", "esc"}).Draw(t, "answer")))
+	case "leader":
+		w.does(key(leader))
+		w.passes(t)
+		w.does(key(rapid.SampledFrom([]string{"a", "y", "n", "1", "2", "3", "4", "[", "space", "r", "z", "?", ":", leader}).Draw(t, "after")))
+	case "click":
+		w.does(click(x, y))
+	case "drag":
+		w.does(tea.MouseMotionMsg{X: x, Y: y, Button: tea.MouseLeft})
+	case "release":
+		w.does(tea.MouseReleaseMsg{X: x, Y: y, Button: tea.MouseLeft})
+	case "wheel":
+		w.does(tea.MouseWheelMsg{X: x, Y: y, Button: rapid.SampledFrom([]tea.MouseButton{tea.MouseWheelUp, tea.MouseWheelDown}).Draw(t, "way")})
+	case "size":
+		size := rapid.SampledFrom([][2]int{{80, 24}, {120, 35}, {200, 50}, {60, 20}, {40, 12}, {30, 8}, {100, 14}}).Draw(t, "size")
+		w.does(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+	case "paste":
+		w.does(tea.PasteMsg{Content: "a pasted\nline"})
+	case "window":
+		if w.front = !w.front; w.front {
+			w.does(tea.FocusMsg{})
+		} else {
+			w.does(tea.BlurMsg{})
+		}
+	case "tick":
+		w.does(clock{})
+	}
+	w.answers()
+}
+
+// passes lets time pass in which nothing is drawn.
+func (w *world) passes(t *rapid.T) {
+	w.now.Add(int64(rapid.SampledFrom([]time.Duration{0, 0, 50, 150, 250, 399, 401, 450, 450, 1000}).Draw(t, "ms") * time.Millisecond))
+}
+
+// Whatever a person does, and whatever happens meanwhile: nothing is decided but what
+// they had in view, with a quiet keyboard; one place has the keys; the agent gets its own
+// keys and no other; and esc leads back to it.
+func TestAnyPerson(t *testing.T) {
+	t.Parallel()
+	all := pool()
+	fewer(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		w := lives(t, rt)
+		defer w.m.Close()
+		for range rapid.IntRange(1, 100).Draw(rt, "steps") {
+			if w.passes(rt); w.quit || w.m.bench == nil {
+				return
+			}
+			if rapid.IntRange(0, 3).Draw(rt, "who") == 0 {
+				w.happens(rt)
+			} else {
+				w.uses(rt, all)
+			}
+		}
+		w.leaves()
+	})
+}
+
+// fewer has rapid run as often as there is time for in a usual run; -rapid.checks has it
+// run any other number of times.
+func fewer(t *testing.T) {
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set("25"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// leaves has esc lead back to the Terminal.
+func (w *world) leaves() {
+	if w.quit || w.m.bench == nil {
+		return
+	}
+	w.does(tea.WindowSizeMsg{Width: 120, Height: 35})
+	for range 12 {
+		if w.led {
+			w.does(key(leader))
+		}
+		if w.typing() {
+			return
+		}
+		w.now.Add(int64(450 * time.Millisecond))
+		w.does(key("esc"))
+	}
+	w.fail("esc doesn't lead back to the Terminal\n%s", w.text())
+}

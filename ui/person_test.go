@@ -1,0 +1,290 @@
+package ui
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+	"pgregory.net/rapid"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/keys"
+)
+
+// person uses a screen in every way that there is, and judges it by what they see alone:
+// by the frames, and by when they pressed which key. They know nothing of how it works.
+type person struct {
+	*driver
+	rt      *rapid.T
+	seen    []glimpse
+	pressed []stroke
+	led     bool      // the leader was pressed, and nothing since
+	ledBy   stroke    // that press
+	words   marks     // what each question's content says
+	judged  int       // decisions that were judged
+	decided time.Time // when the last one was seen, or something like it
+	got     string    // what the agent got so far
+	front   bool      // the window is in front
+	did     []string
+}
+
+// marks are the words of each question's contents, by hash: no other content has them.
+type marks map[string]string
+
+// glimpse is what of a frame an answer may be for, from a moment on.
+type glimpse struct {
+	at   time.Time
+	aim  map[string]bool // words of the contents that keys would be for
+	room bool            // the screen is large enough to show anything
+}
+
+// stroke is a key, or a paste, and what was in view before it.
+type stroke struct {
+	at    time.Time
+	name  string
+	typed bool    // into a line of text
+	led   *stroke // the leader before it
+	last  time.Time
+}
+
+func (p *person) clock() time.Time { return time.Unix(0, p.now.Load()).UTC() }
+
+// fail ends the test with what was done last, and the frame.
+func (p *person) fail(format string, args ...any) {
+	p.rt.Fatalf("%s\nafter %s", fmt.Sprintf(format, args...), strings.Join(p.did[max(0, len(p.did)-25):], "; "))
+}
+
+// look remembers what is in view, and checks what holds of every frame.
+func (p *person) look() {
+	aim := p.aim()
+	p.seen = append(p.seen, glimpse{p.clock(), aim, p.rooms()})
+	if w := p.cells.Width(); p.rooms() {
+		for _, l := range strings.Split(p.text(), "\n") {
+			if n := p.m.method.StringWidth(l); n > w {
+				p.fail("%d columns of %d: %q", n, w, l)
+			}
+		}
+	}
+	if p.m.bench == nil || !p.rooms() || p.led {
+		return
+	}
+	if n := len(p.focused()); n != 1 {
+		p.fail("%d places have the keys\n%s", n, p.text())
+	}
+}
+
+func (p *person) rooms() bool { return p.cells.Width() >= 40 && p.cells.Height() >= 12 }
+
+// focused are the corners of the boxes that have the keys.
+func (p *person) focused() (out []uv.Position) {
+	for y := range p.cells.Height() {
+		for x := range p.cells.Width() {
+			if c := p.cells.CellAt(x, y); c != nil && c.Content == "┏" && c.Style.Attrs&uv.AttrBold != 0 {
+				out = append(out, uv.Pos(x, y))
+			}
+		}
+	}
+	return out
+}
+
+// row is a row's text from a column on.
+func (p *person) row(x, y int) string {
+	var out strings.Builder
+	for ; x < p.cells.Width(); x++ {
+		if c := p.cells.CellAt(x, y); c != nil {
+			out.WriteString(c.Content)
+		}
+	}
+	return out.String()
+}
+
+// pane is the number of the pane that has the keys, or 0 where a dialog has.
+func (p *person) pane() string {
+	for _, at := range p.focused() {
+		if title := p.row(at.X, at.Y); strings.HasPrefix(title, "┏ ") && strings.IndexAny(title[len("┏ "):], "1234") == 0 {
+			return title[len("┏ "):][:1]
+		}
+	}
+	return ""
+}
+
+// typing says whether the keys are the agent's, as the screen looks.
+func (p *person) typing() bool {
+	return p.m.bench != nil && p.rooms() && !p.led && p.pane() == "1" && !strings.Contains(p.text(), "copy mode ") && !strings.Contains(p.row(0, 0), "REPLAY")
+}
+
+var mark = regexp.MustCompile(`q\d+v\d+`)
+
+// aim has the words of what keys would decide: those in the dialog that has the keys,
+// or else those of the selected rows.
+func (p *person) aim() map[string]bool {
+	aim := map[string]bool{}
+	add := func(s string) {
+		for _, w := range mark.FindAllString(s, -1) {
+			aim[w] = true
+		}
+	}
+	for _, at := range p.focused() {
+		if p.m.bench != nil && p.pane() != "" {
+			break
+		}
+		for y := at.Y; y < p.cells.Height(); y++ {
+			add(p.row(at.X, y))
+			if c := p.cells.CellAt(at.X, y); c != nil && c.Content == "┗" {
+				break
+			}
+		}
+		return aim
+	}
+	on := []any{p.m.palette.S(themes.Selected).Bg, p.m.palette.S(themes.SelectedIdle).Bg}
+	for y := range p.cells.Height() {
+		for x := range p.cells.Width() {
+			if c := p.cells.CellAt(x, y); c != nil && c.Style.Bg != nil && (c.Style.Bg == on[0] || c.Style.Bg == on[1]) {
+				add(p.row(x, y))
+				break
+			}
+		}
+	}
+	return aim
+}
+
+// does has something happen, takes what follows from it, and judges all of it.
+func (p *person) does(msg tea.Msg) {
+	before := p.got
+	p.did = append(p.did, fmt.Sprintf("%d %T %v", p.clock().Sub(sceneNow).Milliseconds(), msg, msg))
+	agents, k, led := p.typing(), "", p.led
+	soon := p.clock().Sub(p.decided) < 400*time.Millisecond
+	switch m := msg.(type) {
+	case tea.KeyPressMsg:
+		k = p.stroke(m)
+	case tea.PasteMsg:
+		p.pressed = append(p.pressed, stroke{at: p.clock(), name: "paste", last: p.last()})
+	}
+	p.send(msg)
+	if p.over() {
+		return
+	}
+	p.look()
+	p.settle()
+	p.judge()
+	p.got = p.agentGot()
+	switch sent := p.got[min(len(before), len(p.got)):]; {
+	case k == "" || p.over():
+	case !p.rooms(): // who sees nothing may mean anything
+	case led && keys.IsLeader(key(k)): // twice: it is the agent's if the keys are
+	case sent != "" && (!agents || soon):
+		p.fail("the agent got %q of %s, which was ours\n%s", sent, k, p.text())
+	case sent == "" && agents && !soon && !keys.IsLeader(key(k)) && len(k) == 1 && !p.hears(k):
+		p.fail("%s was the agent's and got nowhere, without a word\n%s", k, p.text())
+	}
+}
+
+// stroke notes a key, and names it.
+func (p *person) stroke(k tea.KeyPressMsg) string {
+	s := stroke{at: p.clock(), name: k.String(), typed: strings.Contains(p.text(), "reason"), last: p.last()}
+	if p.led {
+		led := p.ledBy
+		s.led = &led
+	}
+	if p.led = keys.IsLeader(k) && !p.led; p.led {
+		p.ledBy = s
+	}
+	p.pressed = append(p.pressed, s)
+	return s.name
+}
+
+func (p *person) last() time.Time {
+	if n := len(p.pressed); n > 0 {
+		return p.pressed[n-1].at
+	}
+	return time.Time{}
+}
+
+// over says whether the screen was left.
+func (p *person) over() bool { return p.quit }
+
+// settle takes what follows at once.
+func (p *person) settle() {
+	for quiet := 0; quiet < 2; quiet++ {
+		if p.take(time.Millisecond) {
+			quiet = 0
+			p.look()
+		}
+	}
+}
+
+func (p *person) agentGot() string {
+	var all strings.Builder
+	defer p.c.lock()()
+	for _, t := range p.c.terms {
+		all.WriteString(t.Got())
+	}
+	return all.String()
+}
+
+// hears says whether the agent gets something in time, or there is a word about a key.
+func (p *person) hears(k string) bool {
+	for deadline := time.Now().Add(patience / 24); time.Now().Before(deadline); {
+		if p.agentGot() != p.got || strings.Contains(p.text(), "not sent") {
+			p.got = p.agentGot()
+			return true
+		}
+		p.take(time.Millisecond)
+	}
+	return false
+}
+
+// judge judges each decision that was sent: there must have been a key that could be
+// meant for what was decided.
+func (p *person) judge() {
+	all := p.c.Decisions()
+	for ; p.judged < len(all); p.judged++ {
+		d := all[p.judged]
+		if why := p.why(d); why != "" {
+			p.fail("%s of %s (%s) was sent: %s\n%s", d.Answer, p.words[d.Hash], d.Hash, why, p.text())
+		}
+		p.decided = p.clock()
+	}
+}
+
+// why says why no key can have been meant for a decision; "" where one can.
+func (p *person) why(d api.Decision) (why string) {
+	for i := len(p.pressed) - 1; i >= max(0, len(p.pressed)-3); i-- {
+		s := p.pressed[i]
+		at := s
+		if s.led != nil {
+			at = *s.led
+		}
+		switch {
+		case at.at.Sub(at.last) < 400*time.Millisecond && !(d.Answer == api.AnswerDeny && s.name == "enter"):
+			why = "the keyboard wasn't quiet before " + s.name
+		case !p.inView(p.words[d.Hash], at.at):
+			why = "what it decides wasn't in view before " + s.name
+		default:
+			return ""
+		}
+	}
+	return why
+}
+
+// inView says whether words were what keys were for, for as long as it takes before a moment.
+func (p *person) inView(words string, until time.Time) bool {
+	from := until.Add(-400 * time.Millisecond)
+	for i := len(p.seen) - 1; i >= 0; i-- {
+		g := p.seen[i]
+		if !g.at.Before(until) {
+			continue
+		}
+		if !g.room || !g.aim[words] {
+			return false
+		}
+		if !g.at.After(from) {
+			return true
+		}
+	}
+	return false
+}
