@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -129,6 +130,11 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(runCommand(), resumeCommand(), forkCommand(), attachCommand(), replayCommand(), demoCommand(), doctorCommand(), versionCommand(), cli.Config())
 	root.AddCommand(cli.Commands(launch.Hub, launch.Rules)...)
+	for _, cmd := range append(root.Commands(), root) {
+		if slices.Contains(screens, cmd.Name()) {
+			lookFlags(cmd)
+		}
+	}
 	cli.Known(root)
 	return root
 }
@@ -214,7 +220,7 @@ func screenOf(ctx context.Context, id string, o ui.Options) error {
 // screenBy shows a session by a client that is there already.
 func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) (err error) {
 	o.Client, o.Session, o.Version, o.ThemeDir = link.FromAPI(client), id, api.Build(), themes.Dir()
-	o.Config, o.Reload = settings(), func() *config.Config { return config.Load(os.Getenv) }
+	o.Config, o.Reload = settings(), func() *config.Config { return config.Load(variable) }
 	if o.Folders, err = launch.Folders(); err != nil {
 		return err
 	}
@@ -886,10 +892,35 @@ func forkCommand() *cobra.Command {
 
 // settings are the person's, as they were when the program first asked.
 var settings = sync.OnceValue(func() *config.Config {
-	c := config.Load(os.Getenv)
+	c := config.Load(variable)
 	keys.Use(c.Keys)
 	return c
 })
+
+// flagged are variables that flags have set, and variable is one of those, or of the environment.
+var flagged = map[string]string{}
+
+func variable(name string) string { return cmp.Or(flagged[name], os.Getenv(name)) }
+
+// lookFlags are how a screen looks.
+func lookFlags(cmd *cobra.Command) {
+	cmd.Flags().Func("theme", "`NAME` of the screens' colours: auto, "+strings.Join(themes.Names(), ", ")+", or one of your own", func(name string) error {
+		all := append(themes.All(themes.Dir()), "auto")
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("there is no such theme: there are %s", strings.Join(all, ", "))
+		}
+		flagged["STEPBOX_THEME"] = name
+		return nil
+	})
+	if cmd.Flags().Lookup("plain") != nil {
+		return // replay's is that it prints
+	}
+	cmd.Flags().BoolFunc("plain", "no boxes, one pane at a time, words instead of signs: for screen readers", func(on string) error {
+		b, err := strconv.ParseBool(on)
+		flagged["STEPBOX_PLAIN"] = map[bool]string{true: "on", false: "off"}[b]
+		return err
+	})
+}
 
 // screens are the commands that show one on a terminal, and there what is wrong in the settings.
 var screens = []string{"stepbox", "run", "resume", "fork", "attach", "replay", "demo"}

@@ -95,6 +95,7 @@ func (m *Model) join(o opened) tea.Cmd {
 		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked,
 		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep, Copies: m.copies, Then: o.then, NoTour: m.opt.NoTour,
 		Method: func() ansi.Method { return m.method },
+		Signs:  func() paint.Signs { return m.palette.Signs },
 		Copy:   m.copy, Open: m.open,
 		Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,
 	})

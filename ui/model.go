@@ -123,7 +123,20 @@ func (m *Model) retheme() error {
 		return err
 	}
 	m.palette = paint.NewPalette(t, m.colours)
+	m.palette.Signs, m.palette.Still = m.signs(), m.opt.Config.Still || m.opt.Config.Plain
 	return nil
+}
+
+// signs is how signs can be drawn on this terminal.
+func (m *Model) signs() paint.Signs {
+	c := m.opt.Config
+	switch {
+	case c.Plain:
+		return paint.Words
+	case c.Borders == config.ASCIIBorders, c.Borders == config.AutoBorders && config.OnlyASCII(m.opt.Getenv):
+		return paint.ASCII
+	}
+	return paint.Unicode
 }
 
 // Init starts the clock, watches the themes' folder, and joins the session or
@@ -149,7 +162,7 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		cmd = tea.Batch(cmd, m.goTo(m.bench.Leave()))
 	}
 	m.updated = m.opt.Now()
-	return tea.Batch(cmd, m.spin.While(m.beginning || m.home.Starting || m.bench != nil && m.bench.Busy()))
+	return tea.Batch(cmd, m.spin.While(!m.palette.Still && (m.beginning || m.home.Starting || m.bench != nil && m.bench.Busy())))
 }
 
 // Restart is called when nothing was drawn for a while: keys pressed meanwhile

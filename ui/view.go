@@ -12,15 +12,18 @@ import (
 // Draw draws the frame into cells, which are blank.
 func (m *Model) Draw(dst uv.ScreenBuffer) display.Frame {
 	out := m.frame(dst)
+	if m.palette.Still && out.Cursor != nil {
+		out.Cursor.Blink = false
+	}
 	if !m.opt.Config.Notify.Title {
 		out.Title = ""
 	}
 	return out
 }
 
-func (m *Model) frame(dst uv.ScreenBuffer) display.Frame {
-	dst.Method = m.method
-	area := dst.Bounds()
+func (m *Model) frame(cells uv.ScreenBuffer) display.Frame {
+	cells.Method = m.method
+	dst, area := paint.Screen{ScreenBuffer: cells, Signs: m.palette.Signs}, cells.Bounds()
 	out := display.Frame{Title: "stepbox", Signal: m.signal}
 	m.signal = ""
 	if m.bench != nil {

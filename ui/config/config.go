@@ -25,6 +25,9 @@ type Config struct {
 	File string // which it is read from; it needn't be there. "": it can't be told
 
 	Theme         string
+	Borders       Borders // and all other signs
+	Plain         bool    // no boxes, one thing at a time, words
+	Still         bool    // nothing moves by itself
 	Layout        intent.Preset
 	Mode          api.Mode
 	Home          api.HomeKind
@@ -47,6 +50,26 @@ type Config struct {
 	values        map[string]Value
 	bound         []bound // keys of the file that hold
 	more          bool    // there are more warnings than are told
+}
+
+// Borders says what lines and signs are drawn with.
+type Borders string
+
+const (
+	AutoBorders    Borders = "auto" // as the terminal and the language are
+	UnicodeBorders Borders = "unicode"
+	ASCIIBorders   Borders = "ascii"
+)
+
+// OnlyASCII says whether a terminal, or a person's language, has no signs but ASCII's.
+// Where no language is set, as in containers, nothing says so.
+func OnlyASCII(getenv func(string) string) bool {
+	switch term := getenv("TERM"); {
+	case term == "linux", term == "dumb", strings.HasPrefix(term, "vt"):
+		return true
+	}
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
 }
 
 // When says when a person is told beyond the screen that something waits.
@@ -179,8 +202,11 @@ func (c *Config) preset(s *Setting, getenv func(string) string) {
 }
 
 func (c *Config) fromVariable(s *Setting, name, v string) {
-	if name == "NO_COLOR" { // whatever it says, see no-color.org
+	switch name {
+	case "NO_COLOR": // whatever it says, see no-color.org
 		v = "plain"
+	case "STEPBOX_PLAIN": // 1 is what people say
+		v = strings.Replace(v, "1", "on", 1)
 	}
 	if s.set(c, []string{v}) == nil {
 		c.values[s.Name] = Value{Name: s.Name, Value: v, Default: s.Default, From: "variable", Var: name}

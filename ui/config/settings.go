@@ -41,13 +41,26 @@ const longestWait = 1000 * time.Hour // for anything
 
 // Settings lists them, as they stand in a file.
 var Settings = []Setting{
-	{Name: "theme", Default: "auto", Allowed: "auto, " + strings.Join(themes.Names(), ", ") + ", or one in your folder of themes", About: "colours of the screens", over: []string{"NO_COLOR"},
+	{Name: "theme", Default: "auto", Allowed: "auto, " + strings.Join(themes.Names(), ", ") + ", or one in your folder of themes", About: "colours of the screens; without it the one that you chose last, by the palette", over: []string{"NO_COLOR", "STEPBOX_THEME"},
 		set: func(c *Config, v []string) error {
 			if !themes.IsName(v[0]) {
 				return errNot("a theme's name")
 			}
 			c.Theme = v[0]
 			return there(v[0])
+		}},
+	{Name: "borders", Default: string(AutoBorders), Allowed: "auto, unicode or ascii", About: "what lines and signs are drawn with: auto is ASCII where TERM is linux or vt…, or your language isn't in UTF-8",
+		set: func(c *Config, v []string) error {
+			c.Borders = Borders(v[0])
+			return oneOf(slices.Contains([]Borders{AutoBorders, UnicodeBorders, ASCIIBorders}, c.Borders), "auto, unicode or ascii")
+		}},
+	{Name: "plain", Default: "off", Allowed: "on or off", About: "no boxes, one pane at a time, words instead of signs: for screen readers", over: []string{"STEPBOX_PLAIN"},
+		set: func(c *Config, v []string) error { return onOff(&c.Plain, v[0]) }},
+	{Name: "motion", Default: "on", Allowed: "on or off", About: "what moves by itself: marks that turn, blinking cursors, graphs, times that count",
+		set: func(c *Config, v []string) error {
+			err := onOff(&c.Still, v[0])
+			c.Still = !c.Still
+			return err
 		}},
 	{Name: "layout", Default: string(intent.Usual), Allowed: "usual, watching, reviewing or deciding", About: "how the workbench is divided, until you divide it otherwise",
 		set: func(c *Config, v []string) error {
@@ -91,13 +104,15 @@ var Settings = []Setting{
 		}},
 	{Name: "caches", Default: "on", Allowed: "on or off", About: "whether new sessions begin with your build caches; what they write there stays with them",
 		set: func(c *Config, v []string) error {
-			c.NoCaches = v[0] == "off" || v[0] == "false" // off is that in older YAML
-			return oneOf(slices.Contains([]string{"on", "off", "true", "false"}, v[0]), "on or off")
+			err := onOff(&c.NoCaches, v[0])
+			c.NoCaches = !c.NoCaches
+			return err
 		}},
 	{Name: "own-questions", Default: "on", Allowed: "on or off", About: "whether agents ask questions of their own, beside Stepbox's: off starts them with the argument that turns these off",
 		set: func(c *Config, v []string) error {
-			c.Unasked = v[0] == "off" || v[0] == "false"
-			return oneOf(slices.Contains([]string{"on", "off", "true", "false"}, v[0]), "on or off")
+			err := onOff(&c.Unasked, v[0])
+			c.Unasked = !c.Unasked
+			return err
 		}},
 	{Name: "env", Allowed: "a list of NAME and NAME=value", About: "variables that the agents of new sessions get: NAME passes from your environment; a secret stands here by its name alone", list: true,
 		set: func(c *Config, v []string) error {
@@ -190,6 +205,12 @@ func oneOf(ok bool, allowed string) error {
 		return nil
 	}
 	return errNot(allowed)
+}
+
+// onOff reads what YAML once read as true and false.
+func onOff(on *bool, v string) error {
+	*on = v == "on" || v == "true"
+	return oneOf(slices.Contains([]string{"on", "off", "true", "false"}, v), "on or off")
 }
 
 func said(v string) error {

@@ -156,7 +156,7 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 func command(dst uv.Screen, line string, width int) []row {
 	var out []row
 	prompt := "$ "
-	for _, r := range paint.Script(dst, line, width-4) {
+	for _, r := range paint.Script(dst, paint.Spelled(dst, line), width-4) {
 		spans := []text{{" ", themes.Inset}, {prompt, themes.Held}}
 		for _, part := range paint.Marked(r) {
 			k := themes.Inset

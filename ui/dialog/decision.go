@@ -51,6 +51,7 @@ type made struct {
 	width   int
 	raw     bool
 	method  uv.WidthMethod
+	signs   paint.Signs
 	rows    []row
 	covered int
 }
@@ -194,8 +195,8 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 
 // make has the rows made, if they aren't as they would be now.
 func (d *Decision) make(dst uv.Screen, width int, now time.Time) (rows []row, covered int) {
-	if m := &d.made; m.rows == nil || d.shown.Connection != nil || m.print != d.print || m.width != width || m.raw != d.raw || m.method != dst.WidthMethod() {
-		*m = made{print: d.print, width: width, raw: d.raw, method: dst.WidthMethod()}
+	if m := &d.made; m.rows == nil || d.shown.Connection != nil || m.print != d.print || m.width != width || m.raw != d.raw || m.method != dst.WidthMethod() || m.signs != paint.SignsOf(dst) {
+		*m = made{print: d.print, width: width, raw: d.raw, method: dst.WidthMethod(), signs: paint.SignsOf(dst)}
 		m.rows, m.covered = d.rows(dst, width, now)
 	}
 	return d.made.rows, d.made.covered

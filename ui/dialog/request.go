@@ -15,7 +15,7 @@ import (
 func request(dst uv.Screen, q api.Question, action string, width int) []row {
 	r := q.Request
 	out := []row{{inset: true, spans: []text{{" ? ", themes.Held}}}}
-	for _, part := range paint.Marked(q.Title) {
+	for _, part := range paint.Marked(paint.Spelled(dst, q.Title)) {
 		k := themes.Inset
 		if part.Odd {
 			k = themes.Odd

@@ -10,6 +10,10 @@ import (
 var (
 	thin  = [6]string{"╭", "─", "╮", "│", "╰", "╯"}
 	heavy = [6]string{"┏", "━", "┓", "┃", "┗", "┛"}
+
+	thinASCII  = [6]string{"+", "-", "+", "|", "+", "+"}
+	heavyASCII = [6]string{"#", "=", "#", "#", "#", "#"}
+	none       = [6]string{" ", " ", " ", " ", " ", " "}
 )
 
 // Box is a pane's border and the words in it.
@@ -86,6 +90,16 @@ func first(dst uv.Screen, l Line, room int) Line {
 // edge draws a border of six glyphs: top left, horizontal, top right,
 // vertical, bottom left, bottom right.
 func edge(dst uv.Screen, area uv.Rectangle, glyphs [6]string, st uv.Style) {
+	switch SignsOf(dst) {
+	case Words:
+		glyphs = none
+	case ASCII:
+		if glyphs == heavy {
+			glyphs = heavyASCII
+		} else {
+			glyphs = thinASCII
+		}
+	}
 	cell := uv.Cell{Width: 1, Style: st}
 	set := func(x, y int, g string) {
 		cell.Content = g
@@ -110,7 +124,7 @@ func Heavy(dst uv.Screen, area uv.Rectangle, st uv.Style) { edge(dst, area, heav
 
 // Rule draws a horizontal line.
 func Rule(dst uv.Screen, x, y, end int, st uv.Style) {
-	cell := uv.Cell{Content: "─", Width: 1, Style: st}
+	cell := uv.Cell{Content: [...]string{"─", "-", " "}[SignsOf(dst)], Width: 1, Style: st}
 	for ; x < end; x++ {
 		dst.SetCell(x, y, &cell)
 	}
@@ -126,6 +140,6 @@ func Scrollbar(dst uv.Screen, x int, area uv.Rectangle, top, total int, st uv.St
 	size := max(1, h*h/total)
 	at := top * (h - size) / (total - h)
 	for i := range size {
-		dst.SetCell(x, area.Min.Y+min(at+i, h-1), &uv.Cell{Content: "▐", Width: 1, Style: st})
+		dst.SetCell(x, area.Min.Y+min(at+i, h-1), &uv.Cell{Content: [...]string{"▐", "#", " "}[SignsOf(dst)], Width: 1, Style: st})
 	}
 }

@@ -19,6 +19,8 @@ import (
 // Palette is a theme ready to be drawn with.
 type Palette struct {
 	Theme  *themes.Theme
+	Signs  Signs // as they are drawn
+	Still  bool  // nothing moves by itself
 	styles [themes.Count]uv.Style
 	fg, bg [themes.Count]float64 // how bright their colours are
 }
@@ -53,7 +55,7 @@ func NewPalette(t *themes.Theme, colours colorprofile.Profile) *Palette {
 
 // Plain says whether nothing beyond ordinary characters is to be drawn where words or
 // they can do.
-func (p *Palette) Plain() bool { return p.Theme.Name == "plain" }
+func (p *Palette) Plain() bool { return p.Theme.Name == "plain" || p.Signs != Unicode }
 
 // S is a token's style.
 func (p *Palette) S(k themes.Token) uv.Style {
@@ -96,7 +98,7 @@ type Line []Span
 func Clean(s string) string { return api.Escape(s) }
 
 // Width is how many columns s takes on dst, once it is clean.
-func Width(dst uv.Screen, s string) int { return widthOf(dst.WidthMethod(), Clean(s)) }
+func Width(dst uv.Screen, s string) int { return widthOf(dst.WidthMethod(), shown(dst, Clean(s))) }
 
 func widthOf(m uv.WidthMethod, s string) int {
 	if ascii(s) {
@@ -117,7 +119,7 @@ func LineWidth(dst uv.Screen, l Line) int {
 // Text draws s from column x of row y on, up to but not including column end,
 // and returns the column after it. A character that would cross end is left out.
 func Text(dst uv.Screen, x, y, end int, s string, st uv.Style) int {
-	s = Clean(s)
+	s = shown(dst, Clean(s))
 	method := method(dst)
 	var cell uv.Cell // one for all: what is passed to a Screen is on the heap
 	for len(s) > 0 {

@@ -16,16 +16,16 @@ func Shorten(dst uv.Screen, s string, width int) string {
 	}
 	// Each character takes a column at least, once it is clean: what is far
 	// beyond the end need not be looked at.
-	s = Clean(api.Trim(s, 8*width+64))
+	s = shown(dst, Clean(api.Trim(s, 8*width+64)))
 	if len(s) <= width && ascii(s) {
 		return s
 	}
-	return method(dst).Truncate(s, width, "…")
+	return method(dst).Truncate(s, width, ellipsis(dst))
 }
 
 // ShortenLeft cuts clean text at its start: for paths, whose end tells more.
 func ShortenLeft(dst uv.Screen, s string, width int) string {
-	s = Clean(s)
+	s = shown(dst, Clean(s))
 	w := widthOf(dst.WidthMethod(), s)
 	if width <= 0 {
 		return ""
@@ -34,9 +34,17 @@ func ShortenLeft(dst uv.Screen, s string, width int) string {
 	case w <= width:
 		return s
 	case width == 1:
+		return ellipsis(dst)
+	}
+	return method(dst).TruncateLeft(s, w-width+1, ellipsis(dst))
+}
+
+// ellipsis is in one column.
+func ellipsis(dst uv.Screen) string {
+	if SignsOf(dst) == Unicode {
 		return "…"
 	}
-	return method(dst).TruncateLeft(s, w-width+1, "…")
+	return "~"
 }
 
 // Wrap breaks clean text into rows of at most width columns. It breaks at
@@ -48,7 +56,7 @@ func Wrap(dst uv.Screen, s string, width int) []string { return wrap(dst, s, wid
 func Script(dst uv.Screen, s string, width int) []string { return wrap(dst, s, width, api.Break) }
 
 func wrap(dst uv.Screen, s string, width int, after string) []string {
-	s = Clean(s)
+	s, after = shown(dst, Clean(s)), shown(dst, after)
 	if width < 1 {
 		width = 1
 	}
@@ -112,7 +120,7 @@ func wrapRow(dst uv.Screen, s string, width int) []string {
 // From is clean text without its first columns. A character that the cut goes
 // through is left out whole.
 func From(dst uv.Screen, s string, columns int) string {
-	s = Clean(s)
+	s = shown(dst, Clean(s))
 	m := method(dst)
 	for columns > 0 && len(s) > 0 {
 		cluster, w := ansi.FirstGraphemeCluster(s, m)

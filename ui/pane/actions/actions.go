@@ -213,6 +213,7 @@ func (p *Pane) Whole(dst uv.Screen, a api.Action) bool {
 	if p.area.Empty() {
 		return false
 	}
+	a.Title = paint.Spelled(dst, a.Title)
 	c := columnsFor(p.area.Dx(), p.digits())
 	room, _ := c.title(p.area.Dx(), a.State == api.ActionHeld)
 	room, _ = share(dst, a, room)
@@ -294,6 +295,7 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		return
 	}
 	a := p.State.Actions[it.index]
+	a.Title = paint.Spelled(dst, a.Title)
 	glyph, token := Glyph(a)
 	q, asked := p.State.QuestionOf(a.N)
 	if asked {

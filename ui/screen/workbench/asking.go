@@ -287,5 +287,5 @@ func (k *asking) whole(dst uv.Screen, q api.Question) bool {
 func (k *asking) ruler() uv.Screen {
 	b := uv.NewScreenBuffer(0, 0)
 	b.Method = k.cfg.Method()
-	return b
+	return paint.Screen{ScreenBuffer: b, Signs: k.cfg.Signs()}
 }

@@ -145,7 +145,7 @@ func TestFetcher(t *testing.T) {
 // held is a session in which some actions are held.
 func held(t *testing.T, actionsHeld ...int) (*asking, *time.Time) {
 	now := now
-	k := &core{cfg: Config{Now: func() time.Time { return now }, Method: func() ansi.Method { return ansi.WcWidth }}}
+	k := &core{cfg: Config{Now: func() time.Time { return now }, Method: func() ansi.Method { return ansi.WcWidth }, Signs: func() paint.Signs { return paint.Unicode }}}
 	k.st.Session = api.Session{ID: "k3v7qpxa", Name: "fix-tests", State: api.SessionRunning}
 	a := &asking{core: k, list: actions.Pane{State: &k.st}, pending: map[int64]bool{}}
 	for n := range 9 {

@@ -205,7 +205,7 @@ func (c *core) figures(f paint.Frame, cells int) []piece {
 	if n := len(ses.Warnings); n > 0 {
 		add(fmt.Sprintf("⚠ %s", paint.Count(n, "warning", "warnings")), themes.Warn, 80)
 	}
-	if c.st.Usage != nil {
+	if c.st.Usage != nil && !f.P.Still {
 		out = append(out, c.usage(f, cells)...)
 	}
 	if spent := ses.Spent(); spent.Input+spent.Output > 0 {

@@ -33,6 +33,7 @@ type Config struct {
 	Link   *link.Link
 	Now    func() time.Time
 	Method func() ansi.Method // how the person's terminal measures text
+	Signs  func() paint.Signs // how signs are drawn there
 	Looked Looked             // nil forgets
 	Layout intent.Preset      // where the person has chosen none
 	Shapes layout.Shapes      // how the person divides the screen
