@@ -1,9 +1,12 @@
 package ui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
 
 	"stepbox/session/api"
 	"stepbox/ui/config"
@@ -20,7 +23,7 @@ func TestASCII(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, size := range sizes {
 				d := looking(t, size[0], size[1], sceneQuestion(), func(c *config.Config) { c.Borders = config.ASCIIBorders })
-				d.press(keys...)
+				look(d, keys)
 				d.idle()
 				for _, line := range strings.Split(d.content, "\n") {
 					if strings.ContainsAny(line, "●⎿") { // the agent's own
@@ -58,4 +61,47 @@ func looking(t *testing.T, cols, rows int, q api.Question, set func(*config.Conf
 	d.idle()
 	d.advance(time.Second)
 	return d
+}
+
+// Plain screens have no boxes and no signs, one pane at a time, and the cursor where the focus is.
+func TestPlainGolden(t *testing.T) {
+	for name, keys := range map[string][]string{
+		"terminal": nil, "actions": {leader, "4", "w"}, "decision": {leader, "a", "w"}, "changes": {leader, "2"}, "network": {leader, "3"},
+		"help": {leader, "4", "?"}, "palette": {leader, ":", "k"}, "apply": {leader, "2", "key w", "w"}, "home": {leader, "h"},
+	} {
+		for _, size := range sizes {
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
+				d := looking(t, size[0], size[1], sceneQuestion(), func(c *config.Config) { c.Plain = true })
+				look(d, keys)
+				d.idle()
+				for _, line := range strings.Split(d.content, "\n") {
+					if strings.ContainsAny(line, "│─━┃▐✓✗◆") {
+						t.Errorf("there is a sign in %q", line)
+					}
+				}
+				if c := d.frame.Cursor; c == nil || c.Blink {
+					t.Errorf("the cursor is %v", c)
+				}
+				d.advance(time.Second)
+				was := d.content
+				d.advance(time.Second)
+				if name != "home" && d.content != was {
+					t.Errorf("it changes by itself: %s\n%s", was, d.content)
+				}
+				golden.RequireEqual(t, []byte(d.content))
+			})
+		}
+	}
+}
+
+// look presses keys; w waits, as for golden screens.
+func look(d *driver, keys []string) {
+	for _, k := range keys {
+		if k == "w" {
+			d.advance(time.Second)
+			continue
+		}
+		d.press(strings.TrimPrefix(k, "key "))
+	}
+	d.idle()
 }

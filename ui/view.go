@@ -2,7 +2,9 @@ package ui
 
 import (
 	"fmt"
+	"time"
 
+	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/ui/display"
@@ -21,11 +23,16 @@ func (m *Model) Draw(dst uv.ScreenBuffer) display.Frame {
 	return out
 }
 
-func (m *Model) frame(cells uv.ScreenBuffer) display.Frame {
+func (m *Model) frame(cells uv.ScreenBuffer) (out display.Frame) {
 	cells.Method = m.method
-	dst, area := paint.Screen{ScreenBuffer: cells, Signs: m.palette.Signs}, cells.Bounds()
-	out := display.Frame{Title: "stepbox", Signal: m.signal}
+	dst, area := paint.Screen{ScreenBuffer: cells, Signs: m.palette.Signs, Point: new(uv.Position)}, cells.Bounds()
+	out = display.Frame{Title: "stepbox", Signal: m.signal}
 	m.signal = ""
+	defer func() { // readers follow the cursor
+		if at := *dst.Point; out.Cursor == nil && dst.Signs == paint.Words && at != (uv.Position{}) {
+			out.Cursor = tea.NewCursor(at.X, at.Y)
+		}
+	}()
 	if m.bench != nil {
 		m.bench.Spin = m.spin.String()
 		out.Cursor = m.bench.Draw(dst, area, m.palette)
@@ -36,7 +43,11 @@ func (m *Model) frame(cells uv.ScreenBuffer) display.Frame {
 		m.drawBeginning(dst, area)
 		return out
 	}
-	f := paint.Frame{P: m.palette, Now: m.opt.Now(), Spin: m.spin.String()}
+	now := m.opt.Now()
+	if m.palette.Still {
+		now = now.Truncate(time.Minute)
+	}
+	f := paint.Frame{P: m.palette, Now: now, Spin: m.spin.String()}
 	out.Cursor = m.home.Draw(dst, area, f)
 	if n := m.home.Held(); n > 0 {
 		out.Title = fmt.Sprintf("◆ %d held — stepbox", n)

@@ -227,6 +227,9 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 		for n := max(from, b.first); n < min(to, b.first+height); n++ {
 			y := body.Min.Y + len(head) + n - b.first
 			paint.Lift(dst, uv.Rect(body.Min.X, y, left, 1), f.P.S(themes.Surface), f.P.S(themes.Selected))
+			if n == b.at {
+				paint.Point(dst, uv.Pos(body.Min.X, y))
+			}
 		}
 	}
 	paint.Scrollbar(dst, body.Min.X+left, uv.Rect(body.Min.X, body.Min.Y+len(head), left, height), b.first, len(list), f.P.On(themes.Border, themes.Surface))

@@ -229,6 +229,7 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	border := p.S(themes.SurfaceBorder)
 	paint.Heavy(dst, frame, border)
 	x, y, end := frame.Min.X, frame.Min.Y, frame.Max.X-2
+	paint.Point(dst, uv.Pos(x+3, y))
 	n := paint.Text(dst, x+2, y, end, " ", border)
 	for _, sp := range title {
 		st := p.S(sp.k)

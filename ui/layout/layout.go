@@ -40,6 +40,7 @@ type Wish struct {
 	Side       intent.Pane // medium: the side pane that is shown, Changes or Network
 	Transport  bool        // a line for moving along the session's course
 	Shape      Shape       // how the person has divided it
+	Linear     bool        // one pane at a time, whatever the room
 	Dock       int         // rows that an opened question would like to have; 0: none is open
 }
 
@@ -83,6 +84,9 @@ func KindOf(cols, rows int) Kind {
 // Workbench divides the workbench.
 func Workbench(w Wish) Panes {
 	p := Panes{Kind: KindOf(w.Cols, w.Rows), zoom: w.Zoom}
+	if w.Linear {
+		p.Kind = min(p.Kind, Narrow)
+	}
 	if p.Kind == TooSmall {
 		return Panes{}
 	}

@@ -225,10 +225,18 @@ func Lift(dst uv.Screen, area uv.Rectangle, from, to uv.Style) {
 	Ground(dst, area, to)
 }
 
-// Dim makes an area recede, for what lies behind a dialog: colours go, so that
-// nothing there calls for attention.
+// Dim gives an area one look: its own colours go.
 func Dim(dst uv.Screen, area uv.Rectangle, st uv.Style) {
 	restyle(dst, area, func(c *uv.Cell) { c.Style, c.Link = st, uv.Link{} })
+}
+
+// Behind makes an area recede for a dialog over it; where one thing is shown at a time, it goes.
+func Behind(dst uv.Screen, area uv.Rectangle, st uv.Style) {
+	if SignsOf(dst) == Words {
+		Fill(dst, area, uv.Style{})
+		return
+	}
+	Dim(dst, area, st)
 }
 
 func restyle(dst uv.Screen, area uv.Rectangle, f func(*uv.Cell)) {

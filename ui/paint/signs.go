@@ -48,7 +48,7 @@ var plainly = [][3]string{
 	{"✓", "+", "ok"}, {"✗", "x", "no"}, {"◆", "*", "held"}, {"◇", "o", ""}, {"↶", "<", "rolled back"}, {"≠", "!=", "not equal"}, {"⚠", "!", "warning:"},
 	{"●", "*", "(*)"}, {"○", "o", "( )"}, {"◐", "o", "(-)"}, {"•", ".", "."}, {"‖", "=", "paused"}, {"∅", "0", "none"}, {"≡", "=", "same:"}, {"↻", "@", ""}, {"⇑", "^", "applied"},
 	{"▸", ">", ">"}, {"▾", "v", ""}, {"▶", ">", ""}, {"›", ">", ">"}, {"‹", "<", "<"}, {"»", ">", ">"},
-	{"↓", "v", "down "}, {"↑", "^", "up "}, {"→", ">", "to"}, {"←", "<", "from"}, {"↗", ">", "to"}, {"×", "x", "x"}, {"±", "~", "about "},
+	{"↓", "v", " down "}, {"↑", "^", " up "}, {"→", ">", "to"}, {"←", "<", "from"}, {"↗", ">", "to"}, {"×", "x", "x"}, {"±", "~", "about "},
 	{"─", "-", "-"}, {"━", "=", "-"}, {"│", "|", " "}, {"▐", "#", " "}, {"▌", "|", " "}, {"▮", "#", "#"}, {"▯", ".", "."}, {"▪", ".", ""}, {"■", "#", ""},
 	{"“", `"`, `"`}, {"”", `"`, `"`}, {"’", "'", "'"}, {"█", "#", ""}, {"┼", "+", ""}, {"┴", "+", ""}, {"┬", "+", ""}, {"┤", "+", ""}, {"⎯", "-", ""}, {api.Break, "^J", "^J"},
 }
@@ -75,11 +75,15 @@ var replacers, spellers = func() (r, s [Words + 1]*strings.Replacer) {
 	return r, s
 }()
 
-// bare marks stand alone, and are words there.
+// bare marks stand alone: in a list's column, where the row says the same in words, or
+// before what doesn't.
 var bare = func() map[string]string {
-	out := map[string]string{}
+	out := map[string]string{"●": "*", "·": "-"}
+	for _, mark := range strings.Fields("✓ ✗ ◆ ◇ ↶ ‖ ⇑ ⋯ ○ ◐") {
+		out[mark] = " "
+	}
 	for _, sign := range plainly {
-		out[sign[0]], out[sign[0]+" "] = sign[Words], strings.TrimSuffix(sign[Words]+" ", "  ")
+		out[sign[0]+" "] = strings.TrimSuffix(sign[Words]+" ", "  ")
 	}
 	return out
 }()

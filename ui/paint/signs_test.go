@@ -48,7 +48,7 @@ func TestEverySignHasACounterpart(t *testing.T) {
 
 func TestSigns(t *testing.T) {
 	for _, tt := range []struct{ text, ascii, words string }{
-		{"✗", "x", "no"}, {"◆", "*", "held"}, {"◆ 2 held", "* 2 held", "2 held"}, {"a · b", "a - b", "a, b"},
+		{"✗", "x", ""}, {"✗ x", "x x", "x"}, {"◆ 2 held", "* 2 held", "2 held"}, {"a · b", "a - b", "a, b"},
 		{"✓ approved", "+ approved", "approved"}, {"⚠ 2 warnings", "! 2 warnings", "warning: 2 warnings"}, {"⠋ wait", "* wait", "* wait"}, {"none", "none", "none"},
 	} {
 		for way, want := range map[Signs]string{Unicode: tt.text, ASCII: tt.ascii, Words: tt.words} {

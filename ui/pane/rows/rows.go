@@ -137,6 +137,9 @@ func (l *List) Draw(dst uv.Screen, border, inside uv.Rectangle, total int, f pai
 		row(r, l.top+i)
 		if l.top+i == l.at && (f.Focused || idle) {
 			paint.Ground(dst, r, f.P.S(ground))
+			if f.Focused {
+				paint.Point(dst, r.Min)
+			}
 		}
 	}
 	paint.Scrollbar(dst, border.Max.X-1, inside, l.top, total, f.P.S(bar))

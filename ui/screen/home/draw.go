@@ -36,7 +36,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		body.Min.Y += h
 	}
 	list, side := body, uv.Rectangle{}
-	switch wide := area.Dx() >= beside; {
+	switch wide := area.Dx() >= beside && paint.SignsOf(dst) != paint.Words; {
 	case wide && !s.preview:
 		w := max(44, body.Dx()*3/8)
 		list.Max.X -= w
@@ -57,9 +57,9 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 			under = body // what else is held stays in view
 		}
 		if s.about != "" {
-			f.Wait = max(0, s.inbox.guard.Wait(f.Now))
+			f.Wait = max(0, s.inbox.guard.Wait(s.cfg.Now()))
 		}
-		paint.Dim(dst, under, f.P.S(themes.Faint))
+		paint.Behind(dst, under, f.P.S(themes.Faint))
 		f.Focused = true
 		cursor = s.dialog.Draw(dst, under, f)
 	}
@@ -210,6 +210,7 @@ func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 		}
 		if top+i == s.at {
 			paint.Ground(dst, row, f.P.S(themes.Selected))
+			paint.Point(dst, row.Min)
 		}
 	}
 	paint.Scrollbar(dst, area.Max.X-1, inner, top, len(s.live), f.P.S(themes.Border))
@@ -255,6 +256,7 @@ func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title 
 		}
 		if s.top+i == at {
 			paint.Ground(dst, row, f.P.S(themes.Selected))
+			paint.Point(dst, row.Min)
 		}
 	}
 	paint.Scrollbar(dst, area.Max.X-1, inner, s.top, s.past.total, f.P.S(themes.Border))

@@ -42,6 +42,7 @@ func (s *Screen) inboxBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 			in.whole = whole
 			if in.here {
 				paint.Ground(dst, row, f.P.S(themes.Selected))
+				paint.Point(dst, row.Min)
 			}
 		}
 	}

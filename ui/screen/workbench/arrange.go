@@ -27,6 +27,7 @@ type arrangement struct {
 	side       intent.Pane // that is shown where there is room for one
 	shapes     layout.Shapes
 	usual      intent.Preset // where the person has chosen none
+	linear     func() bool   // one pane is shown at a time
 	drag       intent.Border // that is being moved with the mouse
 	changed    bool          // a shape isn't kept yet
 	keeping    bool          // one is being kept
@@ -40,7 +41,7 @@ func (a *arrangement) arrange(transport bool, want func(cols int) int) {
 	shape := *a.shape()
 	shape.Preset = cmp.Or(shape.Preset, a.usual)
 	wish := layout.Wish{
-		Cols: a.cols, Rows: a.rows, Focus: a.focus, Zoom: a.zoom, Side: a.side, Shape: shape, Transport: transport,
+		Cols: a.cols, Rows: a.rows, Focus: a.focus, Zoom: a.zoom, Side: a.side, Shape: shape, Transport: transport, Linear: a.linear != nil && a.linear(),
 	}
 	a.panes = layout.Workbench(wish)
 	a.agent = a.panes.Of(intent.Terminal)

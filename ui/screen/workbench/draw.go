@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -27,7 +28,10 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		return nil
 	}
 	now := s.cfg.Now()
-	f := paint.Frame{P: p, Now: s.course.clock(now), Wait: s.asking.guard.Wait(now), Spin: s.Spin}
+	if p.Still && !s.past() { // times go on by the minute
+		now = now.Truncate(time.Minute)
+	}
+	f := paint.Frame{P: p, Now: s.course.clock(now), Wait: s.asking.guard.Wait(s.cfg.Now()), Spin: s.Spin}
 	s.title(dst, s.view.panes.Title, f, s.crumbs())
 	s.view.tabs(dst, s.view.panes.Tabs, f)
 	s.asking.list.Notice, s.asking.list.Auto = nil, s.asking.auto
@@ -77,7 +81,7 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	if top == nil || docked == top {
 		return cursor
 	}
-	paint.Dim(dst, body, p.S(themes.Faint))
+	paint.Behind(dst, body, p.S(themes.Faint))
 	return top.Draw(dst, body, f)
 }
 

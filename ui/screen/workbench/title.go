@@ -42,6 +42,10 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piec
 		cells = 8
 	}
 	right := c.figures(f, cells)
+	if paint.SignsOf(dst) == paint.Words {
+		spoken(dst, r, f, append(append(crumbs, piece{name(ses), themes.Bar, 0}), middle...))
+		return
+	}
 
 	fit := func() int { return 2 + width(dst, left) + width(dst, middle) + width(dst, right) }
 	for fit() > r.Dx() {
@@ -72,8 +76,22 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piec
 	}
 }
 
+// spoken is the title where it is read aloud: what has the focus comes first.
+func spoken(dst uv.Screen, r uv.Rectangle, f paint.Frame, all []piece) {
+	var words []string
+	for _, x := range all {
+		if w := strings.TrimSpace(x.text); w != "" {
+			words = append(words, w)
+		}
+	}
+	paint.Clip(dst, r.Min.X, r.Min.Y, r.Max.X, strings.Join(words, ", "), f.P.S(themes.Bar))
+}
+
 // crumbs are the way from the session to where the keys go. The last ones go first.
 func (s *Screen) crumbs() (out []piece) {
+	if d := s.asking.dialogs.top(); d != nil && s.cfg.Signs() == paint.Words {
+		return []piece{{string(d.Scope()), themes.BarMuted, 47}}
+	}
 	weight := 47
 	switch {
 	case s.view.zoom:

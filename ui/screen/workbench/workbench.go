@@ -98,7 +98,7 @@ func New(c Config) *Screen {
 	k.st.Session = c.Known
 	s := &Screen{
 		core: k, window: true, opened: c.Now(),
-		view:    arrangement{focus: intent.Terminal, side: intent.Changes, shapes: c.Shapes, usual: c.Layout},
+		view:    arrangement{focus: intent.Terminal, side: intent.Changes, shapes: c.Shapes, usual: c.Layout, linear: func() bool { return c.Signs() == paint.Words }},
 		agent:   agent{core: k, pane: terminal.Pane{Screen: &c.Link.Screen, Waiting: "joining the terminal…"}},
 		changes: fetcher{core: k, pane: changes.Pane{Loading: true}},
 		reach:   reaching{core: k, pane: network.Pane{State: &k.st}},
