@@ -59,7 +59,7 @@ type Wait struct{ Held bool }
 
 // Key notes that a key was pressed.
 func (p *Presses) Key(key string, now time.Time) {
-	if p.wait != nil && now.Sub(p.at) < Repeat {
+	if p.wait != nil && key == p.key && now.Sub(p.at) < Repeat {
 		p.wait.Held = true
 	}
 	p.again, p.wait = key == p.key && now.Sub(p.at) < FirstRepeat, nil
