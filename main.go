@@ -37,7 +37,6 @@ import (
 	"stepbox/ui/kept"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
-	"stepbox/ui/looked"
 	"stepbox/ui/outside"
 )
 
@@ -227,7 +226,7 @@ func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) 
 	if here, err := os.Getwd(); err == nil {
 		o.Here, _ = filepath.EvalSymlinks(here) // as sessions name theirs; "" where it is gone
 	}
-	o.Looked = looked.Folder(filepath.Join(o.Folders[0], "looked"))
+	o.Looked = kept.Looked(filepath.Join(o.Folders[0], "looked"))
 	o.Layout = kept.Layout(filepath.Join(o.Folders[0], "layout"))
 	o.Save = func(ctx context.Context, id, key string, at api.Moment, name string) error {
 		return cli.Save(ctx, client, id, key, at, name)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"stepbox/session/api"
-	"stepbox/ui/looked"
+	"stepbox/ui/kept"
 )
 
 // What was told to be newer is fetched until it is there, however the answer to
@@ -83,7 +83,7 @@ func TestLongChangesAreReadOn(t *testing.T) {
 // of its own, in this screen and the next.
 func TestSinceThePersonLooked(t *testing.T) {
 	t.Parallel()
-	memory := looked.Folder(filepath.Join(t.TempDir(), "looked"))
+	memory := kept.Looked(filepath.Join(t.TempDir(), "looked"))
 	c := sceneWorkbench()
 	old := api.Changes{Version: 1, Checkpoint: 12, Files: []api.Change{{Path: "old.txt", Key: "o", Status: "A", Kind: "file"}}}
 	c.SetChanges(0, old)

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"stepbox/session/api"
-	"stepbox/ui/looked"
+	"stepbox/ui/kept"
 )
 
 // toured drives a screen whose person's memory is in a folder.
 func toured(t *testing.T, dir string, cols, rows int, o Options) *driver {
 	t.Helper()
 	c := sceneWorkbench(sceneQuestion())
-	o.Session, o.Theme, o.Looked = sceneSession().ID, "plain", looked.Folder(dir)
+	o.Session, o.Theme, o.Looked = sceneSession().ID, "plain", kept.Looked(dir)
 	d := drive(t, c, cols, rows, o)
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
 	d.idle()

@@ -1,4 +1,4 @@
-package looked
+package kept
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestItIsRememberedPerSession(t *testing.T) {
-	f := Folder(filepath.Join(t.TempDir(), "looked"))
+	f := Looked(filepath.Join(t.TempDir(), "looked"))
 	if n := f.At("one"); n != 0 {
 		t.Errorf("nothing was looked at, and it is %d", n)
 	}
@@ -15,7 +15,7 @@ func TestItIsRememberedPerSession(t *testing.T) {
 		if err := f.Set("one", n); err != nil {
 			t.Fatal(err)
 		}
-		if got := Folder(string(f)).At("one"); got != n {
+		if got := Looked(string(f)).At("one"); got != n {
 			t.Errorf("%d is remembered, want %d", got, n)
 		}
 	}
@@ -30,7 +30,7 @@ func TestItIsRememberedPerSession(t *testing.T) {
 
 func TestBadNamesAndFiles(t *testing.T) {
 	dir := t.TempDir()
-	f := Folder(filepath.Join(dir, "looked"))
+	f := Looked(filepath.Join(dir, "looked"))
 	for _, id := range []string{"", ".", "..", "../x", "a/b", "/etc/passwd", ".hidden"} {
 		if err := f.Set(id, 3); err == nil {
 			t.Errorf("%q was taken for a session", id)
