@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/time/rate"
 
 	"stepbox/session/api"
 	"stepbox/themes"
@@ -103,6 +104,7 @@ func New(o Options) *Model {
 		m.palette = paint.NewPalette(t, m.colours)
 	}
 	m.list.leave = func() {}
+	m.notify.bells, m.notify.notes = rate.NewLimiter(rate.Every(bellEvery), 1), rate.NewLimiter(rate.Every(noteEvery), noteBurst)
 	m.home = home.New(m.ctx, home.Config{
 		Client: o.Client, NewTerminal: o.NewTerminal, Version: o.Version, Here: o.Here, Now: o.Now, Watching: o.Watching,
 		CanStart: o.Start != nil, CanDemo: o.Demo != nil, HomeDir: o.Getenv("HOME"), Mode: o.Config.Mode, Agents: o.Agents, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,

@@ -45,9 +45,6 @@ func (m *Model) pass() tea.Cmd {
 		return nil
 	}
 	heard, n, c := m.bench.Heard(), &m.notify, m.opt.Config.Notify
-	if n.bells == nil {
-		n.bells, n.notes = rate.NewLimiter(rate.Every(bellEvery), 1), rate.NewLimiter(rate.Every(noteEvery), noteBurst)
-	}
 	if c.Agent && heard.Bell && n.bells.AllowN(m.opt.Now(), 1) {
 		m.signal += "\a"
 	}

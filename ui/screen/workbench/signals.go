@@ -25,7 +25,7 @@ type signalling struct {
 	passed  link.Signals // bells and notifications that weren't passed on yet
 	waits   string       // what it wanted to copy, and nobody has answered
 	asked   dialog.Dialog
-	copies  *rate.Limiter // nil before the first
+	copies  *rate.Limiter
 }
 
 // hear takes what the agent signalled. Who only watches isn't told.
@@ -109,9 +109,6 @@ const (
 )
 
 func (s *signalling) copy(text string) tea.Cmd {
-	if s.copies == nil {
-		s.copies = rate.NewLimiter(rate.Every(copyEvery), copyBurst)
-	}
 	if !s.copies.AllowN(s.cfg.Now(), 1) {
 		return nil
 	}

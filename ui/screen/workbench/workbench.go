@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/time/rate"
 
 	"stepbox/session/api"
 	"stepbox/themes"
@@ -109,7 +110,7 @@ func New(c Config) *Screen {
 	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, typing: s.typing}
 	s.reach.rules, s.asking.rules = &s.rules, &s.rules
 	s.ops = operations{core: k, dialogs: &s.asking.dialogs, taken: s.edited, cancel: func() {}}
-	s.signals = signalling{core: k, dialogs: &s.asking.dialogs}
+	s.signals = signalling{core: k, dialogs: &s.asking.dialogs, copies: rate.NewLimiter(rate.Every(copyEvery), copyBurst)}
 	return s
 }
 
