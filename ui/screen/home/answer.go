@@ -155,13 +155,16 @@ func (s *Screen) question(r intent.Intent) tea.Cmd {
 		rule, id := r.Rule, s.about
 		rule.By = "tui"
 		return s.ask(s.ctx, func(ctx context.Context) then {
-			_, err := s.cfg.Client.AddRule(ctx, id, rule)
+			made, err := s.cfg.Client.AddRule(ctx, id, rule)
 			return func() tea.Cmd {
 				if err != nil {
 					s.refused(paint.Failed(err))
 					return nil
 				}
 				s.Notice = dialog.RuleWords(rule)
+				if made.Beaten != "" {
+					s.Notice = "⚠ the rule doesn't hold: " + paint.Clean(made.Beaten) + " wins"
+				}
 				s.shut()
 				return nil
 			}
