@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/config"
+	"stepbox/ui/dialog"
 	"stepbox/ui/display"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -46,6 +46,9 @@ type Model struct {
 	unsaid string // what is wrong in the settings, until it is said
 	theme  string // why the theme's file isn't what is shown, or ""
 	bench  *workbench.Screen
+	pick   *dialog.Palette // of themes, over whatever is shown; nil: none
+	chosen string          // the theme that is chosen there; "": none was
+	kept   string          // the one that was chosen in an earlier run
 
 	beginning bool                     // the session to join is being made
 	away      func(func() error) error // has another program have the terminal; nil: there is none
@@ -95,6 +98,9 @@ func New(o Options) *Model {
 	}
 	m := &Model{opt: o, dark: true, method: ansi.WcWidth, copies: make(map[string]bool)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
+	if m.kept = m.keptTheme(); !themes.IsName(m.kept) {
+		m.kept = ""
+	}
 	if m.retheme() != nil { // restyle will say why
 		t, err := themes.Load("dark", "")
 		if err != nil {
@@ -119,7 +125,7 @@ func New(o Options) *Model {
 // retheme loads the theme that fits the options and the background.
 func (m *Model) retheme() error {
 	on := themes.Screen{Dark: m.dark, Sixteen: m.colours == colorprofile.ANSI, None: m.colours > colorprofile.Unknown && m.colours < colorprofile.ANSI}
-	name := themes.Choose(cmp.Or(m.opt.Theme, m.opt.Config.Theme), on, m.opt.Getenv)
+	name := themes.Choose(m.wanted(), on, m.opt.Getenv)
 	t, err := themes.Load(name, m.opt.ThemeDir)
 	if err != nil {
 		return err
@@ -242,6 +248,8 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	switch {
+	case m.pick != nil && m.picking(msg):
+		return m.restyle()
 	case m.bench != nil:
 		return m.toBench(msg)
 	case m.beginning:
@@ -289,6 +297,8 @@ func (m *Model) fromHome(i intent.Intent) tea.Cmd {
 	switch i := i.(type) {
 	case intent.Quit:
 		return tea.Quit
+	case intent.Themes:
+		m.pickTheme()
 	case intent.Begin:
 		return m.start(func(ctx context.Context) (string, error) { return m.opt.Start(ctx, i) })
 	case intent.Demo:
@@ -318,6 +328,8 @@ func (m *Model) fromHome(i intent.Intent) tea.Cmd {
 // goTo leaves the workbench for where the person asked to go.
 func (m *Model) goTo(to intent.Intent) tea.Cmd {
 	switch to := to.(type) {
+	case intent.Themes:
+		m.pickTheme()
 	case intent.Detach, intent.Quit:
 		if !m.opt.NoFarewell || m.bench.Link().ID != m.opt.Session {
 			m.farewell = m.bench.Farewell()

@@ -60,6 +60,12 @@ type Options struct {
 	// Layout remembers how the person divides the workbench; nil forgets it with the screen.
 	Layout Layout
 
+	// Kept remembers small things under their names; nil forgets them with the screen.
+	Kept interface {
+		Read(name string) string
+		Write(name, text string) error
+	}
+
 	// Begin makes the session to join, while the interface says so already, and returns its
 	// ID; nil where that is Session. It runs off the drawing goroutine and has returned when
 	// Run does: its context is done when the person leaves. Its error is Run's, as it is.

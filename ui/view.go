@@ -28,6 +28,11 @@ func (m *Model) frame(cells uv.ScreenBuffer) (out display.Frame) {
 	dst, area := paint.Screen{ScreenBuffer: cells, Signs: m.palette.Signs, Point: new(uv.Position)}, cells.Bounds()
 	out = display.Frame{Title: "stepbox", Signal: m.signal}
 	m.signal = ""
+	defer func() { // over whatever is shown
+		if m.pick != nil {
+			out.Cursor = m.pick.Draw(dst, area, paint.Frame{P: m.palette, Focused: true})
+		}
+	}()
 	defer func() { // readers follow the cursor
 		if at := *dst.Point; out.Cursor == nil && dst.Signs == paint.Words && at != (uv.Position{}) {
 			out.Cursor = tea.NewCursor(at.X, at.Y)

@@ -65,6 +65,14 @@ func (p *Palette) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
+// Chosen is what the selected command does; nil: none is.
+func (p *Palette) Chosen() intent.Intent {
+	if found := p.found(); p.at < len(found) {
+		return found[p.at].Intent
+	}
+	return nil
+}
+
 func (p *Palette) Type(k tea.KeyPressMsg) {
 	was := p.line.Value()
 	p.line.Type(k)

@@ -90,6 +90,8 @@ type (
 	Tour      struct{ End bool }      // begin the tour, go on with it, or end it
 	Turn      struct{ By int }        // help: the next or previous page
 	Palette   struct{ sealed }        // every command by name
+	Themes    struct{ sealed }        // choose a theme, which is seen at once
+	Theme     struct{ Name string }   // this one
 	Facts     struct{ sealed }        // what holds for this session
 	Detach    struct{ sealed }        // leave the session running
 	Home      struct{ sealed }        // to the list of sessions
@@ -357,6 +359,7 @@ func (FocusStep) intent()  {}
 func (FocusTo) intent()    {}
 func (Resize) intent()     {}
 func (Arrange) intent()    {}
+func (Theme) intent()      {}
 func (Tour) intent()       {}
 func (Turn) intent()       {}
 func (Move) intent()       {}

@@ -102,6 +102,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("s", "sort", "sort", "newest, longest, most changed files, or by name", intent.Order{}),
 			bind("h", "here", "", "only sessions of this folder, or all", intent.Here{}),
 		}, list("session", "G end", "last session"), []Binding{
+			bind("c", "theme", "", "choose colours, which are seen at once", intent.Themes{}),
 			bind("tab i", "inbox", "inbox", "to what is held in all sessions, where keys answer it", intent.FirstHeld{}),
 			bind("?", "help", "help", "show these keys", intent.Help{}),
 			bind("esc", "", "", "list all again", intent.Back{}),
@@ -151,6 +152,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("i", "facts", "", "show what holds for this session", intent.Facts{}),
 			bind("ctrl+z", "forget rule", "", "forget the newest rule that was made in this session", intent.Forget{}),
 			bind("h", "home", "", "the list of sessions", intent.Home{}),
+			bind("c", "theme", "", "choose colours, which are seen at once", intent.Themes{}),
 			bind("t", "tour", "", "begin the tour, or go on with it", intent.Tour{}),
 			bind("T", "end tour", "", "end the tour", intent.Tour{End: true}),
 			bind(":", "", "palette", "find a command by name", intent.Palette{}),

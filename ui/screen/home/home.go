@@ -298,6 +298,8 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 		default:
 			s.Notice = "stepbox run starts a session"
 		}
+	case intent.Themes:
+		return i, nil
 	case intent.Demo:
 		if s.cfg.CanDemo && !s.Starting {
 			return i, nil

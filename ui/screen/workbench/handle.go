@@ -46,7 +46,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		s.palette()
 	case intent.Facts:
 		s.asking.dialogs.open(dialog.SessionFacts(func() api.Session { return s.present().Session }, &s.used))
-	case intent.Detach, intent.Home, intent.Quit:
+	case intent.Detach, intent.Home, intent.Quit, intent.Themes:
 		s.leave = i
 	case intent.Quick:
 		return s.quick(i, repeat)

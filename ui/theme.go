@@ -1,0 +1,91 @@
+package ui
+
+import (
+	"cmp"
+
+	tea "charm.land/bubbletea/v2"
+
+	"stepbox/themes"
+	"stepbox/ui/dialog"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
+	"stepbox/ui/state"
+)
+
+// themeFile is the name under which the chosen theme is kept.
+const themeFile = "theme"
+
+func (m *Model) keptTheme() string {
+	if m.opt.Kept == nil {
+		return ""
+	}
+	return m.opt.Kept.Read(themeFile)
+}
+
+// wanted is the theme that the person wants: the one that is chosen now, that was said,
+// or that was chosen in an earlier run.
+func (m *Model) wanted() string {
+	if m.pick != nil {
+		if t, ok := m.pick.Chosen().(intent.Theme); ok {
+			return t.Name
+		}
+	}
+	said := m.opt.Config.Theme
+	if !m.opt.Config.Said("theme") {
+		said = cmp.Or(m.kept, said)
+	}
+	return cmp.Or(m.chosen, m.opt.Theme, said)
+}
+
+// pickTheme offers the themes, the one that is shown first.
+func (m *Model) pickTheme() {
+	now := cmp.Or(m.wanted(), "auto")
+	all := []keys.Binding{keys.Command(now, "as it is", intent.Theme{Name: now})}
+	for _, name := range append([]string{"auto"}, themes.All(m.opt.ThemeDir)...) {
+		if name != now {
+			all = append(all, keys.Command(name, "", intent.Theme{Name: name}))
+		}
+	}
+	m.pick = dialog.NewMenu("Colours", all, func(intent.Intent) string { return "" }, func() state.Target { return state.Target{} })
+}
+
+// picking takes what the person does while themes are offered, and says whether it did. What
+// is selected is seen at once; esc leaves all as it was.
+func (m *Model) picking(msg tea.Msg) bool {
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		k := keys.ByLetter(msg)
+		b, ok := keys.Find(k, m.pick.Scope())
+		if !ok {
+			m.pick.Type(k)
+			break
+		}
+		switch i := m.pick.Handle(b.Intent).(type) {
+		case intent.Back:
+			m.closePick()
+		case intent.Run:
+			m.chosen = i.Intent.(intent.Theme).Name
+			m.keepTheme()
+			m.closePick()
+		}
+	case tea.PasteMsg, tea.MouseMsg: // of what lies below nothing is meant
+	default:
+		return false
+	}
+	return true
+}
+
+// closePick gives the keys back to what lies below, where they count as after a pause.
+func (m *Model) closePick() {
+	m.pick = nil
+	m.Restart()
+}
+
+// keepTheme remembers the choice, off this goroutine.
+func (m *Model) keepTheme() {
+	name, k := m.chosen, m.opt.Kept
+	if k == nil {
+		return
+	}
+	m.links.Go(func() { _ = k.Write(themeFile, name) })
+}

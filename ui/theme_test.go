@@ -1,0 +1,55 @@
+package ui
+
+import (
+	"testing"
+
+	"stepbox/ui/config"
+	"stepbox/ui/kept"
+)
+
+// Themes are chosen by key: what is selected is seen at once, esc restores, enter remembers;
+// nothing of it reaches the agent.
+func TestThemeIsChosen(t *testing.T) {
+	for place, open := range map[string][]string{"": {"c"}, sceneSession().ID: {leader, "c"}} {
+		dir := kept.Folder(t.TempDir())
+		o := Options{Session: place, Kept: dir}
+		d := drive(t, sceneWorkbench(), 120, 35, o)
+		d.idle()
+		d.until("it is shown", func() bool { return place == "" || d.m.bench != nil && d.m.bench.Arrived() && d.c.LastTerminal() != nil })
+		shown := func(want string) {
+			t.Helper()
+			if got := d.m.palette.Theme.Name; got != want {
+				t.Errorf("the theme is %s, want %s", got, want)
+			}
+		}
+		shown("dark")
+		d.press(open...)
+		d.shows("Colours")
+		d.press("down")
+		shown("contrast")
+		d.press("esc")
+		shown("dark")
+		d.press(open...)
+		d.press("l", "i", "g", "h", "enter")
+		shown("light")
+		d.until("it is kept", func() bool { return dir.Read("theme") == "light" })
+		if place != "" && d.c.LastTerminal().Got() != "" {
+			t.Errorf("the agent got %q", d.c.LastTerminal().Got())
+		}
+		next := func(o Options, want string) {
+			t.Helper()
+			o.Kept = dir
+			if got := drive(t, sceneWorkbench(), 120, 35, o).m.palette.Theme.Name; got != want {
+				t.Errorf("in the next run the theme is %s, want %s", got, want)
+			}
+		}
+		next(Options{}, "light")
+		next(Options{Theme: "contrast"}, "contrast")
+		set := config.Load(func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] })
+		next(Options{Config: set}, "plain")
+		if err := dir.Write("theme", "\x1b[2J"); err != nil {
+			t.Fatal(err)
+		}
+		next(Options{}, "dark")
+	}
+}
