@@ -15,7 +15,9 @@ func TestThemeIsChosen(t *testing.T) {
 		o := Options{Session: place, Kept: dir}
 		d := drive(t, sceneWorkbench(), 120, 35, o)
 		d.idle()
-		d.until("it is shown", func() bool { return place == "" || d.m.bench != nil && d.m.bench.Arrived() && d.c.LastTerminal() != nil })
+		d.until("it is shown", func() bool {
+			return place == "" || d.m.bench != nil && d.m.bench.Arrived() && d.c.LastTerminal() != nil
+		})
 		shown := func(want string) {
 			t.Helper()
 			if got := d.m.palette.Theme.Name; got != want {
