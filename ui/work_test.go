@@ -59,6 +59,7 @@ func TestApplyFromTheScreens(t *testing.T) {
 	d.carried(0)
 	d.calmly("v")
 	d.shows("you have looked at it")
+	d.lacks("v says that you have looked") // nor what the key before was answered with
 
 	// What clashes is chosen by place, a check is added, one is left out.
 	d.press("g")

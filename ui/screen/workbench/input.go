@@ -179,6 +179,9 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		s.answerKey(themes.Warn, why)
 		return nil
 	}
+	if s.notice.ofKey {
+		s.notice = notice{} // it was about the key before
+	}
 	result := d.Handle(i)
 	switch result.(type) {
 	case nil, intent.AskReason, intent.AskRule, intent.AskBack:
