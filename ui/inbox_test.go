@@ -247,22 +247,24 @@ func TestHomeTellsOfAnEnd(t *testing.T) {
 	d.shows("4 written")
 }
 
+// severalHeld are live sessions in which something is held, some of it the same.
+func severalHeld() *fakeClient {
+	q := plainQuestion()
+	c := liveScene(6, q, sceneConnection())
+	for i := 1; i < 6; i++ {
+		id := fmt.Sprintf("live%04d", i)
+		c.PutOf(id, api.Event{Usage: &api.Usage{CPU: float64(i) / 3, Memory: int64(i) << 28, Pids: i, Sent: 900, Received: int64(i) << 20, Unapplied: i, Printed: 1, Last: fmt.Sprintf("ok  	parser/part%d  0.0%ds", i, i)}})
+	}
+	askIn(c, "live0001", q, 3, "")
+	askIn(c, "live0002", q, 9, "make clean")
+	edit := sceneEdit()
+	c.PutOf("live0003", api.Event{Question: &edit})
+	return c
+}
+
 // The screens of home: with the golden ones of TestGoldenHome, every state of it.
 func TestGoldenInbox(t *testing.T) {
 	t.Parallel()
-	held := func() *fakeClient {
-		q := plainQuestion()
-		c := liveScene(6, q, sceneConnection())
-		for i := 1; i < 6; i++ {
-			id := fmt.Sprintf("live%04d", i)
-			c.PutOf(id, api.Event{Usage: &api.Usage{CPU: float64(i) / 3, Memory: int64(i) << 28, Pids: i, Sent: 900, Received: int64(i) << 20, Unapplied: i, Printed: 1, Last: fmt.Sprintf("ok  	parser/part%d  0.0%ds", i, i)}})
-		}
-		askIn(c, "live0001", q, 3, "")
-		askIn(c, "live0002", q, 9, "make clean")
-		edit := sceneEdit()
-		c.PutOf("live0003", api.Event{Question: &edit})
-		return c
-	}
 	for _, s := range []struct {
 		name  string
 		c     func() *fakeClient
@@ -270,9 +272,9 @@ func TestGoldenInbox(t *testing.T) {
 		shows string
 	}{
 		{"one", func() *fakeClient { return liveScene(1) }, nil, "412M"},
-		{"many", held, []string{"tab", "j"}, "2×"},
-		{"command", held, []string{"tab", "j", "j", "enter"}, "equal one elsewhere"},
-		{"edit", held, []string{"tab", "j", "enter"}, "edit held"},
+		{"many", severalHeld, []string{"tab", "j"}, "2×"},
+		{"command", severalHeld, []string{"tab", "j", "j", "enter"}, "equal one elsewhere"},
+		{"edit", severalHeld, []string{"tab", "j", "enter"}, "edit held"},
 		{"new", func() *fakeClient { return liveScene(1) }, []string{"n"}, "New session"},
 		{"ended", func() *fakeClient { return liveScene(2) }, nil, "w apply"},
 	} {
