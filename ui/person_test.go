@@ -253,7 +253,7 @@ func (p *person) judge() {
 
 // why says why no key can have been meant for a decision; "" where one can.
 func (p *person) why(d api.Decision) (why string) {
-	for i := len(p.pressed) - 1; i >= max(0, len(p.pressed)-3); i-- {
+	for i := len(p.pressed) - 1; i >= max(0, len(p.pressed)-6); i-- {
 		s := p.pressed[i]
 		at := s
 		if s.led != nil {
