@@ -128,10 +128,8 @@ func (p *person) aim() map[string]bool {
 			aim[w] = true
 		}
 	}
-	for _, at := range p.focused() {
-		if p.m.bench != nil && p.pane() != "" {
-			break
-		}
+	if all := p.focused(); len(all) > 0 && (p.m.bench == nil || p.pane() == "") {
+		at := all[0]
 		for y := at.Y; y < p.cells.Height(); y++ {
 			add(p.row(at.X, y))
 			if c := p.cells.CellAt(at.X, y); c != nil && c.Content == "┗" {

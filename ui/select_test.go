@@ -76,7 +76,7 @@ func TestDragSelects(t *testing.T) {
 	between(0, "pastebin", "169.254.169.254", "pastebin.com:443  curl     denied ×2\n ✗ 02:00 1")
 	x, y := d.place("go test ./...   ")
 	d.pull(0, x, y, 119, y)
-	d.selects("go test ./...                                                         exit 1                 3.2s")
+	d.selects("go test ./...                                                        exit 1                 3.2s")
 	if got := d.c.LastTerminal().Got(); got != "" {
 		t.Errorf("the agent got %q", got)
 	}
@@ -185,4 +185,20 @@ func TestDragInDialog(t *testing.T) {
 	toX, toY := d.place("word end")
 	d.pull(0, fromX+2, fromY, toX+7, toY)
 	d.selects(q.Command.Line)
+}
+
+// The leader ends what the mouse selects, and what follows it is the leader's.
+func TestLeaderEndsASelection(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.send(click(5, 4))
+	d.send(tea.MouseMotionMsg{X: 30, Y: 5, Button: tea.MouseLeft})
+	d.press(leader, "4", "k")
+	if !strings.Contains(d.text(), "┏ 4 Actions") {
+		t.Errorf("the leader didn't lead\n%s", d.text())
+	}
+	d.idle()
+	if got := d.c.LastTerminal().Got(); got != "" {
+		t.Errorf("the agent got %q", got)
+	}
 }

@@ -48,6 +48,10 @@ func TestHelpEverywhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := bench(t, sceneWorkbench(), 80, 24, "plain")
+			a := sceneApplied()
+			d.c.SetApplied(a)
+			d.c.Put(api.Event{Apply: &a})
+			d.idle()
 			d.press(keys...)
 			d.idle()
 			lines := strings.Split(d.text(), "\n")
