@@ -69,6 +69,7 @@ type Screen struct {
 	inbox inbox
 
 	agents []dialog.Choice // that are installed, as far as it is known
+	seek   bool            // they are looked for once the list is shown: that takes as long as opening it
 
 	search  search
 	entered bool          // enter was pressed before the list was of what was typed: it is carried out then

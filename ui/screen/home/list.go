@@ -68,7 +68,14 @@ func (s *Screen) Refresh() tea.Cmd {
 	stamp := s.search.stamp
 	return s.ask(s.ctx, func(ctx context.Context) then {
 		live, page, err := read(ctx, s.cfg.Client.Find, q)
-		return func() tea.Cmd { return s.found(stamp, q, live, page, err) }
+		return func() tea.Cmd {
+			cmd := s.found(stamp, q, live, page, err)
+			if s.seek {
+				s.seek = false
+				cmd = tea.Batch(cmd, s.findAgents())
+			}
+			return cmd
+		}
 	})
 }
 

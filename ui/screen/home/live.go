@@ -25,7 +25,8 @@ func (s *Screen) Watch() tea.Cmd {
 		return nil
 	}
 	s.board, s.of = link.NewBoard(s.ctx, s.cfg.Client), map[string]*state.State{}
-	return tea.Batch(s.await(s.board), s.findAgents())
+	s.seek = true
+	return s.await(s.board)
 }
 
 // Unwatch follows them no more, and returns what is to be closed off this goroutine.
