@@ -82,7 +82,7 @@ func TestTools(t *testing.T) {
 		t.Errorf("it is recorded as %+v", rolled)
 	}
 	text := w.said()
-	for _, want := range []string{"Mode policy", "why_denied: Nothing was denied", "my_changes: Nothing has changed", "two.txt", "checkpoint: The files as they are now are checkpoint", "take_back_last: Action", "unknown tool"} {
+	for _, want := range []string{"Mode policy", "why_denied: Nothing was denied", "my_changes: Nothing has changed", "two.txt", "checkpoint: The files as they are now are checkpoint", "take_back_last: #", "unknown tool"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}

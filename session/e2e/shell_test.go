@@ -75,7 +75,7 @@ func TestResizeReachesTheAgent(t *testing.T) {
 	tm := p.shell(120, 35)
 	// The list of actions takes room from the terminal until it is full.
 	tm.line("for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; echo fil''led", "filled")
-	tm.until("the list of actions is full", func() bool { return strings.Contains(strings.Join(tm.box("4 Actions"), "\n"), " 9 ") })
+	tm.until("the list of actions is full", func() bool { return strings.Contains(strings.Join(tm.box("4 Actions"), "\n"), "#9 ") })
 	for _, size := range [][2]int{{120, 35}, {200, 50}, {80, 24}, {60, 20}} {
 		tm.resize(size[0], size[1])
 		tm.until("all is drawn anew", func() bool {

@@ -3,6 +3,7 @@ package paint
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -53,9 +54,10 @@ var plainly = [][3]string{
 	{"“", `"`, `"`}, {"”", `"`, `"`}, {"’", "'", "'"}, {"█", "#", ""}, {"┼", "+", ""}, {"┴", "+", ""}, {"┬", "+", ""}, {"┤", "+", ""}, {"⎯", "-", ""}, {api.Break, "^J", "^J"},
 }
 
-// replacers write text with ASCII signs, and with words; spellers write what isn't ours
-// so that it isn't taken for either.
-var replacers, spellers = func() (r, s [Words + 1]*strings.Replacer) {
+// writers are two for each way: the first writes text with ASCII signs, or with words, the
+// second what isn't ours, so that it isn't taken for either.
+// Made on first use: most processes draw nothing.
+var writers = sync.OnceValues(func() (r, s [Words + 1]*strings.Replacer) {
 	for way := ASCII; way <= Words; way++ {
 		var to, spelled []string
 		if way == Words { // what is said in words beside it needs no sign
@@ -73,11 +75,11 @@ var replacers, spellers = func() (r, s [Words + 1]*strings.Replacer) {
 		r[way], s[way] = strings.NewReplacer(to...), strings.NewReplacer(spelled...)
 	}
 	return r, s
-}()
+})
 
 // bare marks stand alone: in a list's column, where the row says the same in words, or
 // before what doesn't.
-var bare = func() map[string]string {
+var bare = sync.OnceValue(func() map[string]string {
 	out := map[string]string{"●": "*", "·": "-"}
 	for _, mark := range strings.Fields("✓ ✗ ◆ ◇ ↶ ‖ ⇑ ⋯ ○ ◐") {
 		out[mark] = " "
@@ -86,7 +88,7 @@ var bare = func() map[string]string {
 		out[sign[0]+" "] = strings.TrimSuffix(sign[Words]+" ", "  ")
 	}
 	return out
-}()
+})
 
 // shown is clean text as it is drawn on a screen.
 func shown(dst uv.Screen, s string) string {
@@ -94,10 +96,11 @@ func shown(dst uv.Screen, s string) string {
 	if way == Unicode || ascii(s) {
 		return s
 	}
-	if word, ok := bare[s]; ok && way == Words {
+	if word, ok := bare()[s]; ok && way == Words {
 		return word
 	}
-	s = replacers[way].Replace(s)
+	own, _ := writers()
+	s = own[way].Replace(s)
 	return strings.Map(func(r rune) rune {
 		if r >= 0x2800 && r <= 0x28ff { // of what turns
 			return '*'
@@ -110,7 +113,8 @@ func shown(dst uv.Screen, s string) string {
 // stands for one.
 func Spelled(dst uv.Screen, s string) string {
 	if way := SignsOf(dst); way != Unicode && !ascii(s) {
-		return spellers[way].Replace(Clean(s))
+		_, others := writers()
+		return others[way].Replace(Clean(s))
 	}
 	return s
 }
