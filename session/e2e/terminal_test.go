@@ -226,15 +226,7 @@ func (tm *terminal) press(keys string) {
 func (tm *terminal) ask(title string) {
 	tm.t.Helper()
 	tm.press(leader + "a")
-	tm.shows(title)
-	const unread, ready = "scroll through all of it first", "keys answer this question"
-	for tm.until("it can be read", func() bool { return strings.Contains(tm.text(), unread) || strings.Contains(tm.text(), ready) }); !strings.Contains(tm.text(), ready); {
-		was := tm.text()
-		tm.press("\x1b[6~") // a page down
-		tm.until("it moves on", func() bool { return tm.text() != was })
-	}
-	tm.press("g") // and back
-	tm.shows(ready)
+	tm.shows(title, "keys answer this question")
 }
 
 // awake waits until a key that the held line offers works: then it looks as the
