@@ -67,7 +67,7 @@ func (w *world) noted(part string) string {
 // What is sent beyond a limit waits for a person, and goes out once more as much may.
 func TestASendingLimitIsAskedAbout(t *testing.T) {
 	w, got := limited(t, "network:\n  - allow: host.stepbox.internal:PORT\n    limit: {sent: 64K}\n",
-		`head -c 100000 /dev/zero > HERE; head -c 100000 /dev/zero > HERE; read x`)
+		`head -c 100000 /dev/zero > HERE; read x; head -c 100000 /dev/zero > HERE; read x`)
 	q := w.held(0)
 	if q.Connection == nil || q.Connection.Limit != "sent 64K" || !strings.Contains(q.Rule, "policy.yaml:3") || !strings.Contains(q.Title, "beyond a limit") {
 		t.Fatalf("asked %s: %s: %+v", q.Title, q.Rule, q.Connection)
@@ -79,6 +79,9 @@ func TestASendingLimitIsAskedAbout(t *testing.T) {
 	if n := <-got; n != 100_000 {
 		t.Errorf("%d bytes came", n)
 	}
+	v := w.Terminal().Join()
+	defer v.Close()
+	v.Input([]byte("\n")) // both at once would share what may leave
 	q = w.held(q.ID)
 	w.must(w.decide(q, api.AnswerDeny))
 	a := w.happened("the end of it", func(e api.Event) bool {

@@ -1,6 +1,10 @@
 package terminal
 
-import "stepbox/session/api"
+import (
+	"stepbox/session/api"
+
+	"golang.org/x/sys/unix"
+)
 
 // mark is the line at which an action began, as the screen numbers it.
 type mark struct{ action, line int }
@@ -8,12 +12,60 @@ type mark struct{ action, line int }
 // mostMarks bounds what is kept: more than a scrollback has lines for.
 const mostMarks = 2000
 
-// Mark notes that an action begins, so that who reads the terminal finds where. It never
-// blocks.
+// begun is an action that begins when the agent has printed so many bytes.
+type begun struct {
+	action int
+	at     int64
+}
+
+// Mark notes that an action begins, so that who reads the terminal finds where: after what
+// was printed before, also where that is still to be read. It never blocks.
 func (t *Terminal) Mark(action int) {
 	select {
-	case t.begun <- action:
+	case t.begun <- begun{action, t.printed()}:
 	default:
+	}
+}
+
+// printed is how many bytes came out of the PTY or wait in it.
+func (t *Terminal) printed() int64 {
+	raw, err := t.PTY.SyscallConn()
+	if err != nil {
+		return t.taken.Load()
+	}
+	for {
+		taken, waiting := t.taken.Load(), 0
+		if err := raw.Control(func(fd uintptr) { waiting, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil {
+			waiting = 0 // it is closed: nothing more comes
+		}
+		if t.taken.Load() == taken {
+			return taken + int64(waiting)
+		}
+	}
+}
+
+// due marks the actions that began at a place which is reached.
+func (t *Terminal) due(read int64) {
+	for len(t.waiting) > 0 && t.waiting[0].at <= read {
+		t.mark(t.waiting[0].action)
+		t.waiting = t.waiting[1:]
+	}
+}
+
+// upTo is how many of n bytes that come after others are before the next mark.
+func (t *Terminal) upTo(read int64, n int) int {
+	for {
+		select {
+		case b := <-t.begun:
+			t.waiting = append(t.waiting, b)
+			continue
+		default:
+		}
+		t.due(read)
+		if len(t.waiting) > 0 {
+			return int(min(int64(n), t.waiting[0].at-read))
+		}
+		return n
 	}
 }
 

@@ -1,6 +1,8 @@
 package terminal
 
 import (
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +52,42 @@ func TestMark(t *testing.T) {
 	defer later.Close()
 	if f, err := later.Next(t.Context()); err != nil || len(f) != 1 || f[0].Kind != api.FrameKeyframe {
 		t.Errorf("after all of them have gone it gets %d frames (%v)", len(f), err)
+	}
+}
+
+// An action begins after what was printed before it, however far that is read by then.
+func TestMarkAfterWhatIsUnread(t *testing.T) {
+	p := newPipeTerminal(t)
+	defer p.close()
+	v := p.Join()
+	defer v.Close()
+	p.do(func() { // which keeps what comes from being shown
+		for i := range 60 {
+			text := fmt.Sprintf("%03d\r\n", i+1)
+			if _, err := p.agent.WriteString(text); err != nil {
+				t.Error(err)
+			}
+			for i < 2 && p.taken.Load() < int64((i+1)*len(text)) { // two reads are in hand then, and no third
+				runtime.Gosched()
+			}
+			p.Mark(i + 1)
+		}
+	})
+	for out, begun := "", 0; begun < 60; {
+		frames, err := v.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range frames {
+			for _, m := range f.Marks() {
+				if begun++; m.Action != begun || !strings.HasSuffix(out, fmt.Sprintf("%03d\r\n", begun)) {
+					t.Fatalf("action %d began after %q", m.Action, out)
+				}
+			}
+			if f.Kind == api.FrameOutput {
+				out += string(f.Data)
+			}
+		}
 	}
 }
 

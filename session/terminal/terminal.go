@@ -10,6 +10,7 @@ package terminal
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -36,13 +37,14 @@ type Terminal struct {
 	output chan []byte    // one read in flight: reading stops while it is full
 	input  chan []byte    // to the agent, in order; full: the viewer that types waits
 	calls  chan func()    // run by the owner
-	begun  chan int       // actions that begin; full: where one began isn't known
+	begun  chan begun     // actions that begin; full: where one began isn't known
 	stop   chan struct{}  // closed by Close
 	done   chan struct{}  // closed when the owner has stopped
 	eof    chan struct{}  // closed when the agent's last byte is in the record
 	room   chan struct{}  // holds one: a viewer or follower has read on
 	wg     sync.WaitGroup // the three goroutines
 
+	taken  atomic.Int64         // bytes that were read
 	active atomic.Pointer[View] // who typed or asked for a size last; set by the owner
 
 	// Below: owned by the owner, and everyone's to read once it has stopped.
@@ -51,6 +53,7 @@ type Terminal struct {
 	followers map[*follower]bool
 	sizes     []asked // by viewers that are there, the one who was active last at the end
 	marks     []mark  // where actions began, the oldest first
+	waiting   []begun // until what was printed before them is shown
 	total     int64   // bytes recorded
 	before    int64   // those of them that are an earlier agent's; never changed
 	hurried   bool    // nobody slows the agent any more
@@ -98,7 +101,7 @@ func Open(c Config) (*Terminal, error) {
 	}
 	t := &Terminal{
 		Config: c, journal: journal,
-		output: make(chan []byte, 1), input: make(chan []byte, inputs), calls: make(chan func()), begun: make(chan int, 64),
+		output: make(chan []byte, 1), input: make(chan []byte, inputs), calls: make(chan func()), begun: make(chan begun, 64),
 		stop: make(chan struct{}), done: make(chan struct{}), eof: make(chan struct{}),
 		room:   make(chan struct{}, 1),
 		screen: screen.New(c.Cols, c.Rows), views: make(map[*viewer]bool), followers: make(map[*follower]bool),
@@ -166,6 +169,7 @@ func (t *Terminal) read() {
 		buf := make([]byte, 32<<10)
 		n, err := t.PTY.Read(buf)
 		if n > 0 {
+			t.taken.Add(int64(n))
 			select {
 			case t.output <- buf[:n]:
 			case <-t.stop:
@@ -204,6 +208,7 @@ func (t *Terminal) own() {
 	late := time.NewTimer(grace)
 	defer late.Stop()
 	waits := false // for a viewer
+	read := int64(0)
 	flush := time.NewTimer(0)
 	defer flush.Stop()
 	for {
@@ -230,7 +235,12 @@ func (t *Terminal) own() {
 				output = nil
 				t.finish()
 			case !t.over:
-				t.show(t.Mask.Write(p))
+				for len(p) > 0 {
+					n := t.upTo(read, len(p))
+					t.show(t.Mask.Write(p[:n]))
+					read, p = read+int64(n), p[n:]
+				}
+				t.due(read)
 				if n := t.Mask.Held(); n > 0 {
 					flush.Reset(holdBack(n))
 				}
@@ -239,8 +249,9 @@ func (t *Terminal) own() {
 			t.show(t.Mask.Flush())
 		case f := <-t.calls:
 			f()
-		case n := <-t.begun:
-			t.mark(n)
+		case b := <-t.begun:
+			t.waiting = append(t.waiting, b)
+			t.due(read)
 		case <-t.stop:
 			t.finish()
 			return
@@ -260,6 +271,7 @@ func holdBack(held int) time.Duration {
 // finish shows what is held back, and ends.
 func (t *Terminal) finish() {
 	t.show(t.Mask.Flush())
+	t.due(math.MaxInt64)
 	t.end()
 }
 
