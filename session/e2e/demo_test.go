@@ -16,7 +16,7 @@ import (
 // A person goes through the whole demo, at the sizes that terminals have: each
 // thing that it promises happens in front of them, and their machine is as it was.
 func TestDemo(t *testing.T) {
-	for _, size := range [][2]int{{120, 35}, {200, 50}} {
+	for _, size := range [][2]int{{80, 24}, {120, 35}, {200, 50}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			t.Parallel()
 			watchDemo(t, size[0], size[1])

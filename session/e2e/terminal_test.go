@@ -28,11 +28,12 @@ const patience = 2 * time.Minute
 
 // Keys as terminals send them.
 const (
-	leader = "\x1d" // ctrl+]
-	enter  = "\r"
-	escape = "\x1b"
-	ctrlC  = "\x03"
-	ctrlZ  = "\x1a"
+	leader   = "\x1d" // ctrl+]
+	enter    = "\r"
+	escape   = "\x1b"
+	pageDown = "\x1b[6~"
+	ctrlC    = "\x03"
+	ctrlZ    = "\x1a"
 )
 
 // trickle is how many bytes a slow line carries in a second.
@@ -222,11 +223,25 @@ func (tm *terminal) press(keys string) {
 	}
 }
 
-// ask opens the first question and waits until keys answer it.
+// ask opens the first question, reads all of it, and waits until keys answer it.
 func (tm *terminal) ask(title string) {
 	tm.t.Helper()
+	const answers, more = "keys answer this question", "scroll through all of it first (pgdn)"
 	tm.press(leader + "a")
-	tm.shows(title, "keys answer this question")
+	tm.shows(title)
+	for pages := 0; ; pages++ {
+		tm.until("it is answered, or there is more of it", func() bool {
+			return strings.Contains(tm.text(), answers) || strings.Contains(tm.text(), more)
+		})
+		switch {
+		case strings.Contains(tm.text(), answers):
+			return
+		case pages == 9:
+			tm.t.Fatalf("it has no end\n%s", tm.text())
+		}
+		tm.tick() // a key that comes again at once is one that is held down
+		tm.press(pageDown)
+	}
 }
 
 // awake waits until a key that the held line offers works: then it looks as the

@@ -232,7 +232,11 @@ func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cu
 	d.draw(dst, area, f, title, rows, hints, note)
 	if f.Focused && !d.raw && d.over == "" && d.top <= d.seen {
 		d.seen = max(d.seen, d.top+d.height)
-		d.whole = d.whole || d.seen >= covered
+		if !d.whole && d.seen >= covered {
+			d.whole = true
+			hints, note = d.foot(f) // for as long as one frame it would ask to be read on
+			d.draw(dst, area, f, title, rows, hints, note)
+		}
 	}
 	return nil
 }

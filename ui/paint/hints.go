@@ -12,7 +12,11 @@ type Hint struct {
 	Off        bool // shown, but it does nothing now
 }
 
-const hintGap = 3
+// Columns between two hints, and where one more fits so.
+const (
+	hintGap   = 3
+	hintTight = 2
+)
 
 func (h Hint) width(dst uv.Screen) int { return Width(dst, h.Key) + 1 + Width(dst, h.Words) }
 
@@ -39,18 +43,32 @@ func WrapHints(dst uv.Screen, hints []Hint, width int) [][]Hint {
 	return out
 }
 
+// fitting is how many hints fit whole in so many columns.
+func fitting(dst uv.Screen, hints []Hint, width, gap int) int {
+	w := 0
+	for i, h := range hints {
+		if w += h.width(dst); w > width {
+			return i
+		}
+		w += gap
+	}
+	return len(hints)
+}
+
 // Hints draws the hints that fit whole, on the ground of a token.
 func (p *Palette) Hints(dst uv.Screen, x, y, end int, ground themes.Token, hints []Hint) {
-	for _, h := range hints {
-		if x+h.width(dst) > end {
-			return
-		}
+	gap := hintGap
+	n := fitting(dst, hints, end-x, gap)
+	if more := fitting(dst, hints, end-x, hintTight); more > n {
+		n, gap = more, hintTight
+	}
+	for _, h := range hints[:n] {
 		key, words := p.On(themes.Key, ground), p.On(themes.Hint, ground)
 		if h.Off {
 			key, words = p.On(themes.KeyOff, ground), p.On(themes.KeyOff, ground)
 			key.Attrs |= uv.AttrStrikethrough
 		}
 		x = Text(dst, x, y, end, h.Key, key)
-		x = Text(dst, x, y, end, " "+h.Words, words) + hintGap
+		x = Text(dst, x, y, end, " "+h.Words, words) + gap
 	}
 }
