@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +72,30 @@ func TestDecidingIsLeft(t *testing.T) {
 	d.press("l")
 	d.until("the agent has the key", func() bool { return d.c.LastTerminal().Got() == "l" })
 	d.decided(api.AnswerApprove)
+}
+
+// Who decides in the list is shown whole what a row can't show, however long it takes to
+// come; not again what they left, and not before they decided there.
+func TestDecidingInTheListShowsTheNextWhole(t *testing.T) {
+	t.Parallel()
+	long := ask(20, 20, "npm publish "+strings.Repeat("--with-a-long-option ", 8))
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	put(d, ask(19, 19, "npm test"))
+	d.press(leader, "4")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	d.advance(time.Minute)
+	put(d, long)
+	d.shows("#20 command held")
+	d.calmly("esc")
+	d.lacks("#20 command held")
+	q := sceneConnection()
+	d.c.Put(api.Event{Question: &q})
+	d.shows("2 held")
+	d.advance(time.Second)
+	d.lacks("#20 command held")
+	d.calmly("a")
+	d.shows("#20 command held")
 }
 
 // A question that an answer's rule closes, too, doesn't stand in the way of the next one.

@@ -106,7 +106,7 @@ func TestNothingAfterADecisionIsTheAgents(t *testing.T) {
 		"the mouse":  {sceneQuestion(), func(d *driver) { d.press(leader, "4"); d.calmly("a") }, func(d *driver) { d.send(click(5, 5)) }, false},
 		"Network":    {sceneConnection(), func(d *driver) { d.press(leader, "3"); d.calmly("a") }, toTerminal, false},
 		"the leader": {sceneQuestion(), func(d *driver) { d.press(leader, "y") }, nil, false},
-		"a mode":     {sceneQuestion(), func(d *driver) { d.press(leader, "4"); d.calmly("c") }, toTerminal, false},
+		"a mode":     {sceneQuestion(), func(d *driver) { d.press(leader, "4"); d.calmly("c", "y") }, toTerminal, false},
 		"a confirmation": {sceneQuestion(), func(d *driver) {
 			d.c.Put(api.Event{Action: &runs})
 			d.idle()

@@ -648,19 +648,33 @@ func TestModesPauseAndKeep(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("c")
+	d.shows("Leave step mode for policy mode?")
+	d.press("d") // of a line that was meant for the agent
+	d.calmly("esc")
+	d.lacks("Leave step mode")
+	if calls := d.c.Calls(); len(calls) != 0 {
+		t.Errorf("asked for %v", calls)
+	}
+	d.calmly("c", "y")
 	d.shows("POLICY")
 	d.calmly("p")
 	d.shows("PAUSED")
-	d.calmly("c")
+	d.calmly("c", "y")
 	d.until("goes on", func() bool { return strings.Contains(strings.Join(d.c.Calls(), ","), "pause,mode policy,continue") })
 	d.calmly(":")
 	for _, k := range "mode watch" {
 		d.press(string(k))
 	}
-	d.press("enter")
+	d.press("enter", "y")
 	d.shows("too soon")
-	d.calmly("enter")
+	d.calmly("y")
 	d.shows("WATCH")
+	d.calmly(":")
+	for _, k := range "mode step" {
+		d.press(string(k))
+	}
+	d.press("enter")
+	d.shows("STEP")
 	for range 3 {
 		d.press("k")
 	}

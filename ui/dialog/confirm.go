@@ -2,11 +2,13 @@ package dialog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -95,6 +97,28 @@ func ConfirmKill(n int, title string) *Confirm {
 			out = append(command(dst, title, width), row{})
 		}
 		return append(out, wrapped(dst, words, width, themes.Surface)...)
+	}
+	return c
+}
+
+// ConfirmMode asks before a mode in which less is held than in the one there is; nil
+// where there is nothing to ask. So many questions wait.
+func ConfirmMode(from, to api.Mode, held int) *Confirm {
+	modes := []api.Mode{api.ModeWatch, api.ModePolicy, api.ModeStep}
+	if slices.Index(modes, to) >= slices.Index(modes, from) {
+		return nil
+	}
+	c := &Confirm{Title: fmt.Sprintf("Leave %s mode for %s mode?", from, to), Do: intent.DoMode{Mode: to}, YesFor: "mode " + string(to), Shown: confirms("mode " + string(to))}
+	c.build = func(dst uv.Screen, width int) []row {
+		var out []row
+		for _, m := range []api.Mode{from, to} {
+			out = append(out, pair(dst, string(m), ModeWords(m), width, themes.Surface)...)
+		}
+		if held > 0 {
+			out = append(out, row{})
+			out = append(out, wrapped(dst, "What is held and wouldn't be there runs at once. Held now: "+paint.Count(held, "thing", "things")+".", width, themes.Warn)...)
+		}
+		return out
 	}
 	return c
 }

@@ -142,7 +142,6 @@ type (
 	Rules       struct{ sealed } // list those that were made in this session
 	StepInto    struct{ sealed }
 	StepOver    struct{ sealed }
-	Continue    struct{ sealed }
 	Pause       struct{ sealed }
 	Rollback    struct{ Later bool } // one action, or it and all later ones
 	Keep        struct{ sealed }
@@ -300,6 +299,8 @@ type (
 	DoFork struct{ sealed }
 	// DoKill kills an action's processes, or for Action 0 the whole sandbox.
 	DoKill struct{ Action int }
+	// DoMode follows another mode.
+	DoMode struct{ Mode api.Mode }
 	// DoCopies lets the session's agent copy to the person's clipboard from now on, first
 	// the text that was shown; "" is none.
 	DoCopies struct{ Text string }
@@ -319,7 +320,7 @@ func Decides(i Intent) bool {
 // Acts says whether an intent changes something of a session or of its project.
 func Acts(i Intent) bool {
 	switch i.(type) {
-	case Quick, KillAction, KillSandbox, Pause, Continue, SetMode, Apply, Applies, Redo, RollbackHome, Publish, Unpublish, WebPage, AgentCopies, Resume, Forget:
+	case Quick, KillAction, KillSandbox, Pause, SetMode, Apply, Applies, Redo, RollbackHome, Publish, Unpublish, WebPage, AgentCopies, Resume, Forget:
 		return true
 	}
 	return Decides(i)
@@ -390,6 +391,7 @@ func (UndoApply) intent()  {}
 func (Place) intent()      {}
 func (Label) intent()      {}
 func (DoKill) intent()     {}
+func (DoMode) intent()     {}
 func (DoCopies) intent()   {}
 func (Run) intent()        {}
 func (Seek) intent()       {}

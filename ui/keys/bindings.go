@@ -170,7 +170,7 @@ func bindings(leader string) map[Scope][]Binding {
 		}, panes(), []Binding{
 			bind("o", "", "", "show another side pane, where one fits", intent.SideCycle{}),
 			bind("O", "layout", "", "the next layout: usual, watching, reviewing, deciding", intent.Arrange{}),
-			bind("c", "continue", "", "follow the policy: hold only where it says ask", intent.Continue{}),
+			bind("c", "continue, mode policy", "", "follow the policy: hold only where it says ask; in step mode after asking", intent.SetMode{Mode: api.ModePolicy}),
 			bind("C", "copy", "", "copy what is selected: its command, path, host or diff", intent.TakeOut{}),
 			bind("ctrl+k", "kill sandbox", "", "kill the whole sandbox, after asking", intent.KillSandbox{}),
 			bind("I", "", "", "show what holds for this session", intent.Facts{}),
@@ -433,7 +433,6 @@ func Command(name, help string, i intent.Intent) Binding { return bind("", name,
 func Modes() []Binding {
 	return []Binding{
 		bind("", "mode step", "", "hold every action that isn't housekeeping", intent.SetMode{Mode: api.ModeStep}),
-		bind("", "mode policy", "", "rules decide: allow, ask or deny", intent.SetMode{Mode: api.ModePolicy}),
 		bind("", "mode watch", "", "let all pass, record all", intent.SetMode{Mode: api.ModeWatch}),
 		bind("", "layout usual", "", "all panes, as they are at first", intent.Arrange{Preset: intent.Usual}),
 		bind("", "layout watching", "", "the Terminal is large", intent.Arrange{Preset: intent.Watching}),

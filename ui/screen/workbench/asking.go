@@ -212,9 +212,9 @@ func (k *asking) send(q api.Question, d intent.Decide, focus func() intent.Pane)
 func (k *asking) answered(question int64, docked bool, focus intent.Pane) {
 	k.dialogs.closeFor(question)
 	k.auto = k.auto || focus == intent.Actions
+	k.flow.listed = focus == intent.Actions
 	k.follow(focus)
 	if !docked {
-		k.flow.listed = k.cfg.Now()
 		k.readable(focus)
 		return
 	}

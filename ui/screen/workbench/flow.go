@@ -21,7 +21,8 @@ type flow struct {
 	dropped string    // the last key that was ours, or for what had been decided
 	last    time.Time // when that was
 	first   bool      // it did something here: held down it comes again after a while only
-	listed  time.Time // when an answer was given in the list last
+	listed  bool      // the person decides in the list
+	left    int64     // the question that was left for later
 	passed  int64     // the question that opened by itself; 0: none
 }
 
@@ -104,12 +105,13 @@ func (k *asking) goOn(focus intent.Pane) {
 }
 
 // readable opens the question that the list came to by itself while the person decides
-// there, if its row doesn't show what a decision covers.
+// there, if its row doesn't show what a decision covers. What was left isn't opened again.
 func (k *asking) readable(focus intent.Pane) {
-	if focus != intent.Actions || !k.auto || k.cfg.Now().Sub(k.flow.listed) >= linger {
+	k.flow.listed = k.flow.listed && focus == intent.Actions
+	if !k.flow.listed || !k.auto {
 		return
 	}
-	if q, ok := k.question(); ok && !k.pending[q.ID] && (q.Subject == api.SubjectEdit || !k.whole(k.ruler(), q)) {
+	if q, ok := k.question(); ok && q.ID != k.flow.left && !k.pending[q.ID] && (q.Subject == api.SubjectEdit || !k.whole(k.ruler(), q)) {
 		k.flow.passed = q.ID
 		k.open(q)
 	}

@@ -82,6 +82,13 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return s.retrace()
 	case intent.Pause:
 		return s.ops.pause()
+	case intent.SetMode:
+		if c := dialog.ConfirmMode(s.st.Session.Mode, i.Mode, len(s.st.Questions)); c != nil {
+			s.asking.dialogs.open(c)
+			return nil
+		}
+		s.asking.flow.decided = s.cfg.Now()
+		return s.ops.setMode(i.Mode)
 	case intent.Publish, intent.Unpublish, intent.Copy, intent.Browse, intent.WebPage:
 		return s.serve(i)
 	case intent.TakeOut, intent.CopyDiff:
@@ -107,8 +114,6 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) bool {
 	now := s.cfg.Now()
 	switch i.(type) {
-	case intent.Continue, intent.SetMode:
-		return repeat || s.asking.guard.Wait(now) > 0
 	case intent.KillAction:
 	default:
 		if !intent.Decides(i) {
@@ -132,10 +137,6 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 	}
 	a, _ := s.st.Action(s.asking.list.Selected())
 	switch i := i.(type) {
-	case intent.Continue:
-		return s.ops.setMode(api.ModePolicy)
-	case intent.SetMode:
-		return s.ops.setMode(i.Mode)
 	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
 		_, always := i.(intent.Always)
 		if many := q.Connection != nil && q.Connection.Host == ""; !(always && many) && !s.whole(s.asking.ruler(), q) {

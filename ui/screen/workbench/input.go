@@ -197,6 +197,9 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 			s.stopBisect()
 		}
 		s.signals.left(d)
+		if asks, ok := d.(*dialog.Decision); ok {
+			s.asking.flow.left = asks.Target().Question
+		}
 		s.asking.dialogs.close(d)
 	case intent.Decide:
 		return s.answer(r)
@@ -251,6 +254,9 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.DoKill:
 		s.asking.dialogs.close(d)
 		return s.ops.kill(r.Action)
+	case intent.DoMode:
+		s.asking.dialogs.close(d)
+		return s.ops.setMode(r.Mode)
 	case intent.Run:
 		target := d.Target()
 		if s.soon(r.Intent, target, repeat) {

@@ -52,7 +52,7 @@ func (s *Screen) whyAtAll(i intent.Intent) string {
 	}
 	switch i.(type) {
 	case intent.Quick, intent.Approve, intent.Always, intent.Deny, intent.StepInto, intent.StepOver, intent.Keep, intent.Forget,
-		intent.KillAction, intent.KillSandbox, intent.Pause, intent.Continue, intent.SetMode, intent.Publish, intent.Unpublish, intent.WebPage, intent.AgentCopies:
+		intent.KillAction, intent.KillSandbox, intent.Pause, intent.SetMode, intent.Publish, intent.Unpublish, intent.WebPage, intent.AgentCopies:
 		if !s.live() {
 			return "the session has ended"
 		}
