@@ -143,6 +143,8 @@ func verdictOf(x *judge.Exec, mode api.Mode, hold bool) (api.Verdict, string) {
 		return api.Deny, api.Escape(j.Denial())
 	case hold:
 		return api.Ask, "step over: hold the next action"
+	case mode == api.ModeStep && j.Verdict == policy.Allow && j.Origin == policy.Given:
+		return api.Ask, "step mode holds every action; else: " + j.Rule
 	case mode == api.ModeStep:
 		return api.Ask, "step mode holds every action"
 	case mode == api.ModeWatch:

@@ -226,7 +226,7 @@ func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cu
 		{subject(q.Subject) + " held " + paint.Clock(f.Now.Sub(q.HeldAt)), themes.Strong},
 	}
 	if d.of > 1 {
-		title = append(title, text{fmt.Sprintf("  %d of %d", d.place, d.of), themes.SurfaceMuted})
+		title = append(title, text{fmt.Sprintf("  question %d of %d", d.place, d.of), themes.SurfaceMuted})
 	}
 	hints, note := d.foot(f)
 	d.draw(dst, area, f, title, rows, hints, note)

@@ -255,7 +255,7 @@ func (s *sheet) drawFoot(dst uv.Screen, r uv.Rectangle, p *paint.Palette, foot [
 	x, at, end := r.Min.X+3, r.Min.Y, r.Max.X-3
 	paint.Rule(dst, r.Min.X+1, at, r.Max.X-1, p.On(themes.Border, themes.Surface))
 	if s.total > s.height && (s.dock == 0 || paint.Width(dst, note.s)+24 < end-x) {
-		words := "more below"
+		words := "more below (pgdn)"
 		switch {
 		case s.top+s.height >= s.total:
 			words = "end"

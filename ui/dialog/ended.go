@@ -44,7 +44,7 @@ func (e *Ended) Handle(i intent.Intent) intent.Intent {
 	switch i.(type) {
 	case intent.Back:
 		return i
-	case intent.Focus, intent.Apply, intent.Export, intent.Resume, intent.ActionStep, intent.Fork:
+	case intent.Focus, intent.Apply, intent.Export, intent.Resume, intent.Play, intent.Fork:
 		return intent.Run{Intent: i}
 	}
 	return nil

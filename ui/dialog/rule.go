@@ -61,6 +61,7 @@ type Rule struct {
 	at        int
 	extent    int
 	held      []api.Question // all that waits
+	step      bool           // whatever rules allow is asked about
 }
 
 // NewAlways asks which rule the answer to a question becomes. Where Lacks says so, its
@@ -147,7 +148,7 @@ func (r *Rule) Care(i intent.Intent) state.Care {
 // Sync says when the question isn't what it was any more.
 func (r *Rule) Sync(n News) {
 	id := r.Shown.Question
-	r.held = n.State.Questions
+	r.held, r.step = n.State.Questions, n.State.Session.Mode == api.ModeStep
 	if r.Shown.Place != "rule" {
 		return
 	}
@@ -269,6 +270,9 @@ func (r *Rule) note() text {
 		words := RuleWords(r.rule())
 		if extents[r.extent] == api.ExtentAlways {
 			words += ", in all of your sessions"
+		}
+		if r.step && r.commands && r.verdict == api.Allow {
+			words += "; step mode still asks about each"
 		}
 		return text{"→ " + words, themes.OK}
 	}

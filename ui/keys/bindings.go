@@ -310,7 +310,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("i", "", "step into", "hold each program that this action starts", intent.StepInto{}),
 			bind("n", "", "step over", "run this one, hold at the next action", intent.StepOver{}),
 			bind("v", "", "raw argv", "show the arguments as they are executed", intent.Raw{}),
-			bind("tab", "", "next", "the next question", intent.HeldStep{By: 1}),
+			bind("tab", "", "next question", "the next question", intent.HeldStep{By: 1}),
 			bind("shift+tab", "", "", "the previous question", intent.HeldStep{By: -1}),
 		}, text(), []Binding{
 			bind("C", "", "", "copy its command or host", intent.TakeOut{}),
@@ -379,7 +379,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("w", "", "apply…", "write them to the project folder, after showing a plan", intent.Apply{}),
 			bind("x", "", "export", "write them as a patch", intent.Export{}),
 			bind("r", "", "resume", "have it go on, over these files", intent.Resume{}),
-			bind("[", "", "replay", "go back along its course", intent.ActionStep{By: -1}),
+			bind("R", "", "replay", "replay it from its start", intent.Play{}),
 			bind("f", "", "fork", "start a session on these files, after asking", intent.Fork{}),
 			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "later", "close; the changes stay in the record", intent.Back{}),
