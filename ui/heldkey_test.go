@@ -153,11 +153,25 @@ func TestHeldKeyIsNotTheAgents(t *testing.T) {
 			if got := d.c.LastTerminal().Got(); got != "" {
 				t.Errorf("the agent had %q", got)
 			}
+			d.shows("not sent: it may be held down")
 			d.advance(time.Second)
 			d.press("l", "l")
 			d.until("the keys are the agent's", func() bool { return d.c.LastTerminal().Got() == "ll" })
 		})
 	}
+}
+
+// What came behind the list of commands isn't answered there.
+func TestPaletteOpensWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, ":", "s", "t", "e", "p", " ", "i")
+	d.advance(time.Second)
+	put(d, ask(20, 20, "npm publish"))
+	d.press("enter")
+	d.shows("command held")
+	d.calmly("i")
+	d.decided(api.AnswerStepInto)
 }
 
 // A leader key that nothing followed is over once something else happened.

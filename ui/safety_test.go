@@ -705,6 +705,16 @@ func TestKeepGoesOn(t *testing.T) {
 	d.shows("has no changes")
 }
 
+// What is denied is said where there is room for the reason alone.
+func TestLowDenialSaysOfWhat(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 40, 12, "plain")
+	put(d, ask(20, 20, "npm publish"))
+	d.press(leader, "4")
+	d.calmly("d")
+	d.shows("Deny command  $ npm publish")
+}
+
 // A command from the palette decides as its key would: on what lay below all the
 // while, and the keyboard quiet. Too early it says so, and can be given again.
 func TestPaletteDecidesWhatLiesBelow(t *testing.T) {
@@ -734,6 +744,8 @@ func TestPaletteDecidesWhatLiesBelow(t *testing.T) {
 	d.shows("something else")
 	typed("approve")
 	d.calmly("enter")
+	d.decided() // what is held is opened: it was hidden
+	d.calmly("a")
 	d.decided(api.AnswerApprove)
 
 	d.press("k", "k", "k")

@@ -60,6 +60,9 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	d := s.asking.dialogs.top()
 	if (d == nil && s.typing() || s.asking.followed()) && s.asking.drops(name) {
+		if d == nil && !s.asking.justDecided() {
+			s.answerKey(themes.Info, keys.Pretty(name)+" not sent: it may be held down")
+		}
 		return nil
 	}
 	if d != nil {
@@ -264,6 +267,10 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 			return nil
 		}
 		s.asking.dialogs.close(d)
+		if q, held := s.question(); held && intent.Decides(r.Intent) {
+			s.asking.open(q) // it may have come, or changed, behind what was open
+			return nil
+		}
 		return s.handle(r.Intent, target, repeat)
 	case intent.HeldStep:
 		s.asking.dialogs.close(d)
