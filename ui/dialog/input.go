@@ -200,5 +200,8 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		hints[0].Words = "roll back"
 		title = []text{{"↶ ", themes.Undone}, {"Roll back", themes.Strong}}
 	}
+	if area.Dy() < len(rows)+8 { // what it is may be out of view
+		title = append(append(title, text{" ", themes.Strong}), cmd[0].spans...)
+	}
 	return r.ask(dst, area, f, title, rows, hints, note)
 }
