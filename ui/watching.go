@@ -31,11 +31,12 @@ const (
 // watching watches folders, and tells at once that it does.
 func watching(ctx context.Context, of folders, dirs ...string) tea.Cmd {
 	return func() tea.Msg {
-		ch, err := watch.Folders(ctx, dirs...)
-		if err != nil || len(dirs) == 0 {
-			return stirred{nil, of} // themes stay, and the list is read every second
+		if len(dirs) > 0 { // a watch of nothing would take one of the few that there are
+			if ch, err := watch.Folders(ctx, dirs...); err == nil {
+				return stirred{ch, of}
+			}
 		}
-		return stirred{ch, of}
+		return stirred{nil, of} // themes stay, and the list is read every second
 	}
 }
 
