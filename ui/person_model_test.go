@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -22,7 +23,6 @@ type world struct {
 	asked   map[int64]api.Question // that are open
 	next    int64
 	version int
-	ended   bool
 }
 
 // question is one with contents of its own.
@@ -41,7 +41,7 @@ func (w *world) question(id int64) api.Question {
 		q.Changes = []api.Change{{Status: "M", Path: words + ".txt", Key: words + ".txt", Kind: "file", Added: 1, Counted: true}}
 		q.Title = words + ".txt"
 	}
-	q.ID, q.Action, q.Hash, q.HeldAt = id, int(id), "h"+words, w.clock()
+	q.ID, q.Action, q.Hash, q.Same, q.HeldAt = id, int(id), "h"+words, words, w.clock()
 	w.words[q.Hash] = words
 	return q
 }
@@ -93,7 +93,7 @@ func (w *world) some(t *rapid.T) (int64, bool) {
 
 // happens has something happen in the session.
 func (w *world) happens(t *rapid.T) {
-	what := rapid.SampledFrom([]string{"ask", "ask", "ask", "change", "withdraw", "answer", "end of action", "attempt", "print", "lost", "back"}).Draw(t, "event")
+	what := rapid.SampledFrom([]string{"ask", "ask", "ask", "change", "withdraw", "answer", "end of action", "attempt", "print", "lost", "back", "back", "end"}).Draw(t, "event")
 	id, any := w.some(t)
 	w.did = append(w.did, fmt.Sprintf("%d %s %d", w.clock().Sub(sceneNow).Milliseconds(), what, id))
 	switch {
@@ -121,6 +121,16 @@ func (w *world) happens(t *rapid.T) {
 		w.c.Break(errors.New("the supervisor doesn't answer"))
 	case what == "back":
 		w.c.Break(nil)
+	case what == "end" && w.version > 8: // there was something before
+		for id := range w.asked {
+			w.closes(id, "withdrawn", "")
+		}
+		s := sceneSession()
+		s.State, s.EndedAt = api.SessionEnded, w.clock()
+		w.ended = true
+		w.c.Break(nil)
+		w.c.Put(api.Event{Session: &s})
+		w.c.End()
 	}
 	w.settle()
 	w.judge()
@@ -145,23 +155,44 @@ func pool() []tea.KeyPressMsg {
 	return out
 }
 
-// lives is a workbench and the session that it shows.
+// lives is a session, and the workbench that shows it or the list that has it alone.
 func lives(t *testing.T, rt *rapid.T) *world {
-	d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Theme: "dark"})
-	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && d.c.LastTerminal() != nil })
-	w := &world{person: &person{driver: d, rt: rt, words: marks{}, front: true}, asked: map[int64]api.Question{}, next: 19}
+	c, o := sceneWorkbench(), Options{Theme: "dark"}
+	c.list = c.list[:1]
+	if home := rapid.Bool().Draw(rt, "home"); !home {
+		o.Session = c.list[0].ID
+	}
+	d := drive(t, c, 120, 35, o)
+	w := &world{person: &person{driver: d, rt: rt, began: time.Now(), read: map[string]string{}, words: marks{}, front: true}, asked: map[int64]api.Question{}, next: 19}
 	w.look()
+	w.waits(time.Second)
+	if o.Session != "" && (d.m.bench == nil || !d.m.bench.Arrived() || d.c.LastTerminal() == nil) {
+		w.fail("the session isn't shown\n%s", w.text())
+	}
 	return w
 }
 
 // uses is one thing that a person does.
 func (w *world) uses(t *rapid.T, all []tea.KeyPressMsg) {
 	x, y := rapid.IntRange(0, max(0, w.cells.Width()-1)).Draw(t, "x"), rapid.IntRange(0, max(0, w.cells.Height()-1)).Draw(t, "y")
-	switch what := rapid.SampledFrom([]string{"key", "key", "key", "answer", "answer", "answer", "leader", "click", "drag", "release", "wheel", "size", "paste", "window", "tick"}).Draw(t, "what"); what {
+	switch what := rapid.SampledFrom([]string{"key", "key", "key", "answer", "answer", "answer", "held down", "leader", "click", "drag", "release", "wheel", "size", "paste", "window", "tick"}).Draw(t, "what"); what {
 	case "key":
 		w.does(rapid.SampledFrom(all).Draw(t, "key"))
 	case "answer":
-		w.does(key(rapid.SampledFrom([]string{"a", "y", "d", "n", "i", "A", "enter", "tab", "4", "esc", "esc"}).Draw(t, "answer")))
+		w.does(key(rapid.SampledFrom([]string{"a", "y", "d", "n", "i", "A", "enter", "tab", "4", "o", "esc", "esc"}).Draw(t, "answer")))
+	case "held down": // on a keyboard that doesn't say so
+		k, n := key(rapid.SampledFrom([]string{"a", "y", "d", "n", "enter"}).Draw(t, "held")), w.judged
+		w.does(k)
+		w.answers()
+		w.waits(rapid.SampledFrom([]time.Duration{250, 500, 990}).Draw(t, "first") * time.Millisecond)
+		for range 5 {
+			w.does(k)
+			w.answers()
+			w.waits(33 * time.Millisecond)
+		}
+		if w.waits(time.Second); w.judged > n+1 {
+			w.fail("%s, held down, answered %d\n%s", k, w.judged-n, w.text())
+		}
 	case "leader":
 		w.does(key(leader))
 		w.passes(t)
@@ -180,10 +211,10 @@ func (w *world) uses(t *rapid.T, all []tea.KeyPressMsg) {
 	case "paste":
 		w.does(tea.PasteMsg{Content: "a pasted\nline"})
 	case "window":
-		if w.front = !w.front; w.front {
-			w.does(tea.FocusMsg{})
-		} else {
+		if w.front {
 			w.does(tea.BlurMsg{})
+		} else {
+			w.does(tea.FocusMsg{})
 		}
 	case "tick":
 		w.does(clock{})
@@ -191,9 +222,15 @@ func (w *world) uses(t *rapid.T, all []tea.KeyPressMsg) {
 	w.answers()
 }
 
-// passes lets time pass in which nothing is drawn.
+// passes lets time pass, mostly with the program having its turns in it.
 func (w *world) passes(t *rapid.T) {
-	w.now.Add(int64(rapid.SampledFrom([]time.Duration{0, 0, 50, 150, 250, 399, 401, 450, 450, 1000}).Draw(t, "ms") * time.Millisecond))
+	d := rapid.SampledFrom([]time.Duration{0, 0, 50, 150, 250, 399, 401, 450, 450, 1000}).Draw(t, "ms") * time.Millisecond
+	if rapid.IntRange(0, 3).Draw(t, "busy") > 0 {
+		w.waits(d)
+		return
+	}
+	time.Sleep(d)
+	w.tells()
 }
 
 // Whatever a person does, and whatever happens meanwhile: nothing is decided but what
@@ -203,11 +240,11 @@ func TestAnyPerson(t *testing.T) {
 	t.Parallel()
 	all := pool()
 	fewer(t)
-	rapid.Check(t, func(rt *rapid.T) {
+	check(t, func(t *testing.T, rt *rapid.T) {
 		w := lives(t, rt)
 		defer w.m.Close()
 		for range rapid.IntRange(1, 100).Draw(rt, "steps") {
-			if w.passes(rt); w.quit || w.m.bench == nil {
+			if w.passes(rt); w.quit {
 				return
 			}
 			if rapid.IntRange(0, 3).Draw(rt, "who") == 0 {
@@ -219,6 +256,17 @@ func TestAnyPerson(t *testing.T) {
 		w.leaves()
 	})
 }
+
+// check has rapid check something by a clock of its own.
+func check(t *testing.T, prop func(t *testing.T, rt *rapid.T)) {
+	synctest.Test(t, func(t *testing.T) {
+		defer time.Sleep(time.Hour) // for what waits for a time: that stops with the test
+		rapid.Check(bubble{t}, func(rt *rapid.T) { prop(t, rt) })
+	})
+}
+
+// bubble hides from rapid that its test has a deadline, which is none by that clock.
+type bubble struct{ *testing.T }
 
 // fewer has rapid run as often as there is time for in a usual run; -rapid.checks has it
 // run any other number of times.
@@ -232,7 +280,7 @@ func fewer(t *testing.T) {
 
 // leaves has esc lead back to the Terminal.
 func (w *world) leaves() {
-	if w.quit || w.m.bench == nil {
+	if w.quit || w.m.bench == nil || w.ended {
 		return
 	}
 	w.does(tea.WindowSizeMsg{Width: 120, Height: 35})
@@ -243,7 +291,7 @@ func (w *world) leaves() {
 		if w.typing() {
 			return
 		}
-		w.now.Add(int64(450 * time.Millisecond))
+		w.waits(450 * time.Millisecond)
 		w.does(key("esc"))
 	}
 	w.fail("esc doesn't lead back to the Terminal\n%s", w.text())

@@ -3,7 +3,9 @@ package ui
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -20,15 +22,22 @@ import (
 type person struct {
 	*driver
 	rt      *rapid.T
+	began   time.Time    // by the bubble's clock
+	turns   [2]time.Time // when all that had come was taken, the last time but one and the last time
 	seen    []glimpse
 	pressed []stroke
-	led     bool      // the leader was pressed, and nothing since
-	ledBy   stroke    // that press
-	words   marks     // what each question's content says
-	judged  int       // decisions that were judged
-	decided time.Time // when the last one was seen, or something like it
-	got     string    // what the agent got so far
-	front   bool      // the window is in front
+	key     stroke            // the last that was a key
+	led     bool              // the leader was pressed, and nothing since
+	ledBy   stroke            // that press
+	read    map[string]string // what was in view of each question that is opened, by its action
+	words   marks             // what each question's content says
+	judged  int               // decisions that were judged
+	decided time.Time         // when the last one was seen, or something like it
+	got     string            // what the agent got so far
+	ended   bool              // the session is over
+	front   bool              // the window is in front
+	turned  time.Time         // since when it is or isn't
+	drags   bool              // the mouse selects: the next key is about that
 	did     []string
 }
 
@@ -46,7 +55,7 @@ type glimpse struct {
 type stroke struct {
 	at    time.Time
 	name  string
-	typed bool    // into a line of text
+	again bool    // soon after the same key: it may be one that is held down
 	led   *stroke // the leader before it
 	last  time.Time
 }
@@ -69,10 +78,10 @@ func (p *person) look() {
 			}
 		}
 	}
-	if p.m.bench == nil || !p.rooms() || p.led {
+	if !p.rooms() || p.led {
 		return
 	}
-	if n := len(p.focused()); n != 1 {
+	if n := len(p.focused()); n > 1 || n == 0 && p.m.bench != nil { // a list of nothing has none
 		p.fail("%d places have the keys\n%s", n, p.text())
 	}
 }
@@ -114,10 +123,10 @@ func (p *person) pane() string {
 
 // typing says whether the keys are the agent's, as the screen looks.
 func (p *person) typing() bool {
-	return p.m.bench != nil && p.rooms() && !p.led && p.pane() == "1" && !strings.Contains(p.text(), "copy mode ") && !strings.Contains(p.row(0, 0), "REPLAY")
+	return p.m.bench != nil && !p.ended && p.rooms() && !p.led && p.pane() == "1" && !strings.Contains(p.text(), "copy mode ") && !strings.Contains(p.row(0, 0), "REPLAY")
 }
 
-var mark = regexp.MustCompile(`q\d+v\d+`)
+var mark, numbered = regexp.MustCompile(`q\d+v\d+`), regexp.MustCompile(`#(\d+) [^━]* held`)
 
 // aim has the words of what keys would decide: those in the dialog that has the keys,
 // or else those of the selected rows.
@@ -130,10 +139,22 @@ func (p *person) aim() map[string]bool {
 	}
 	if all := p.focused(); len(all) > 0 && (p.m.bench == nil || p.pane() == "") {
 		at := all[0]
+		list := strings.Contains(p.row(at.X, at.Y), "━ Held in all")
 		for y := at.Y; y < p.cells.Height(); y++ {
-			add(p.row(at.X, y))
+			if c := p.cells.CellAt(at.X+1, y); !list || c.Style.Bg != nil && c.Style.Bg == p.m.palette.S(themes.Selected).Bg {
+				add(p.row(at.X, y))
+			}
 			if c := p.cells.CellAt(at.X, y); c != nil && c.Content == "┗" {
 				break
+			}
+		}
+		// What doesn't fit was in view before: a question takes no approval until it was.
+		if m := numbered.FindStringSubmatch(p.row(at.X, at.Y)); m != nil && !list {
+			for w := range aim {
+				p.read[m[1]] = w
+			}
+			if w, ok := p.read[m[1]]; ok {
+				aim[w] = true
 			}
 		}
 		return aim
@@ -154,13 +175,26 @@ func (p *person) aim() map[string]bool {
 func (p *person) does(msg tea.Msg) {
 	before := p.got
 	p.did = append(p.did, fmt.Sprintf("%d %T %v", p.clock().Sub(sceneNow).Milliseconds(), msg, msg))
-	agents, k, led := p.typing(), "", p.led
+	agents, k, led, drags := p.typing(), "", p.led, p.drags
 	soon := p.clock().Sub(p.decided) < 400*time.Millisecond
 	switch m := msg.(type) {
 	case tea.KeyPressMsg:
-		k = p.stroke(m)
+		k, p.drags = p.stroke(m), false
+	case tea.MouseMotionMsg:
+		p.drags = true
+	case tea.MouseReleaseMsg:
+		p.drags = false
+	case tea.MouseClickMsg:
+		p.drags = false
+		if p.front && p.clock().Sub(p.turned) >= 400*time.Millisecond { // else it may be what brings the window to the front
+			p.led = false
+		}
 	case tea.PasteMsg:
 		p.pressed = append(p.pressed, stroke{at: p.clock(), name: "paste", last: p.last()})
+		p.led = false
+	case tea.FocusMsg, tea.BlurMsg:
+		_, p.front = msg.(tea.FocusMsg)
+		p.led, p.turned = false, p.clock()
 	}
 	p.send(msg)
 	if p.over() {
@@ -176,19 +210,21 @@ func (p *person) does(msg tea.Msg) {
 	case led && keys.IsLeader(key(k)): // twice: it is the agent's if the keys are
 	case sent != "" && (!agents || soon):
 		p.fail("the agent got %q of %s, which was ours\n%s", sent, k, p.text())
-	case sent == "" && agents && !soon && !keys.IsLeader(key(k)) && len(k) == 1 && !p.hears(k):
+	case sent == "" && agents && !soon && !drags && !keys.IsLeader(key(k)) && len(k) == 1 && !strings.Contains(p.text(), "not sent"):
 		p.fail("%s was the agent's and got nowhere, without a word\n%s", k, p.text())
 	}
 }
 
 // stroke notes a key, and names it.
 func (p *person) stroke(k tea.KeyPressMsg) string {
-	s := stroke{at: p.clock(), name: k.String(), typed: strings.Contains(p.text(), "reason"), last: p.last()}
+	s := stroke{at: p.clock(), name: k.String(), last: p.last()}
+	s.again = s.name == p.key.name && s.at.Sub(p.key.at) < time.Second
+	p.key = s
 	if p.led {
 		led := p.ledBy
 		s.led = &led
 	}
-	if p.led = keys.IsLeader(k) && !p.led; p.led {
+	if p.led = p.m.bench != nil && keys.IsLeader(k) && !p.led; p.led {
 		p.ledBy = s
 	}
 	p.pressed = append(p.pressed, s)
@@ -207,13 +243,38 @@ func (p *person) over() bool { return p.quit }
 
 // settle takes what follows at once.
 func (p *person) settle() {
-	for quiet := 0; quiet < 2; quiet++ {
-		if p.take(time.Millisecond) {
-			quiet = 0
+	for {
+		synctest.Wait()
+		select {
+		case m := <-p.msgs:
+			p.send(m)
 			p.look()
+		default:
+			p.turns = [2]time.Time{p.turns[1], p.clock()}
+			return
 		}
 	}
 }
+
+// waits lets time pass, in which what comes is taken when it comes.
+func (p *person) waits(d time.Duration) {
+	for end := time.After(d); ; {
+		select {
+		case m := <-p.msgs:
+			p.tells()
+			p.send(m)
+			p.look()
+			p.settle()
+			p.judge()
+		case <-end:
+			p.tells()
+			return
+		}
+	}
+}
+
+// tells has the screen know what time it is.
+func (p *person) tells() { p.now.Store(sceneNow.Add(time.Since(p.began)).UnixNano()) }
 
 func (p *person) agentGot() string {
 	var all strings.Builder
@@ -224,18 +285,6 @@ func (p *person) agentGot() string {
 	return all.String()
 }
 
-// hears says whether the agent gets something in time, or there is a word about a key.
-func (p *person) hears(k string) bool {
-	for deadline := time.Now().Add(patience / 24); time.Now().Before(deadline); {
-		if p.agentGot() != p.got || strings.Contains(p.text(), "not sent") {
-			p.got = p.agentGot()
-			return true
-		}
-		p.take(time.Millisecond)
-	}
-	return false
-}
-
 // judge judges each decision that was sent: there must have been a key that could be
 // meant for what was decided.
 func (p *person) judge() {
@@ -243,16 +292,24 @@ func (p *person) judge() {
 	for ; p.judged < len(all); p.judged++ {
 		d := all[p.judged]
 		if why := p.why(d); why != "" {
-			p.fail("%s of %s (%s) was sent: %s\n%s", d.Answer, p.words[d.Hash], d.Hash, why, p.text())
+			p.fail("%s of %s (%s) was sent at %d: %s\n%s", d.Answer, p.words[d.Hash], d.Hash, p.clock().Sub(sceneNow).Milliseconds(), why, p.text())
 		}
 		p.decided = p.clock()
 	}
 }
 
-// why says why no key can have been meant for a decision; "" where one can.
-func (p *person) why(d api.Decision) (why string) {
-	for i := len(p.pressed) - 1; i >= max(0, len(p.pressed)-6); i-- {
-		s := p.pressed[i]
+// why says why no key can have been meant for a decision; "" where one can. A key is
+// carried out at once, but for one that may be held down: that is known a little later.
+func (p *person) why(d api.Decision) string {
+	why := "no key is carried out now"
+	for _, s := range slices.Backward(p.pressed) {
+		due := s.at
+		if s.again {
+			due = due.Add(100 * time.Millisecond)
+		}
+		if due.After(p.clock()) || !due.After(p.turns[0]) && due != p.clock() {
+			continue
+		}
 		at := s
 		if s.led != nil {
 			at = *s.led
