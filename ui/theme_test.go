@@ -55,3 +55,13 @@ func TestThemeIsChosen(t *testing.T) {
 		next(Options{}, "dark")
 	}
 }
+
+// What chooses the colours alone has the border of what has the keys, over the list, too.
+func TestColoursHaveTheKeysAlone(t *testing.T) {
+	t.Parallel()
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Theme: "dark"})
+	d.shows("┏ Live")
+	d.press("c")
+	d.shows("┏━ Colours")
+	d.lacks("┏ Live")
+}

@@ -52,7 +52,7 @@ func (m *Model) frame(cells uv.ScreenBuffer) (out display.Frame) {
 	if m.palette.Still {
 		now = now.Truncate(time.Minute)
 	}
-	f := paint.Frame{P: m.palette, Now: now, Spin: m.spin.String()}
+	f := paint.Frame{P: m.palette, Now: now, Spin: m.spin.String(), Focused: m.pick == nil}
 	out.Cursor = m.home.Draw(dst, area, f)
 	if n := m.home.Held(); n > 0 {
 		out.Title = fmt.Sprintf("◆ %d held — stepbox", n)

@@ -154,7 +154,7 @@ func (s *Screen) lastLines(dst uv.Screen, area uv.Rectangle, f paint.Frame) bool
 
 // box draws a list's border, and words in place of rows where there are none.
 func (s *Screen) box(dst uv.Screen, area uv.Rectangle, f paint.Frame, title string, n int, here bool, none string) uv.Rectangle {
-	box := paint.Box{Title: title, Focused: here && n > 0}
+	box := paint.Box{Title: title, Focused: f.Focused && here && n > 0}
 	if n > 0 {
 		box.Facts = paint.Line{{Text: paint.Count(n, "session", "sessions"), Style: f.P.S(themes.Muted)}}
 	}

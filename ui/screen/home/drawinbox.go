@@ -25,7 +25,7 @@ func (s *Screen) inboxHeight(area uv.Rectangle) int {
 
 func (s *Screen) inboxBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	in := &s.inbox
-	box := paint.Box{Title: "Held in all sessions", Focused: in.here && s.dialog == nil, Facts: paint.Line{{Text: paint.Count(len(in.entries), "question", "questions"), Style: f.P.S(themes.Held)}}}
+	box := paint.Box{Title: "Held in all sessions", Focused: f.Focused && in.here && s.dialog == nil, Facts: paint.Line{{Text: paint.Count(len(in.entries), "question", "questions"), Style: f.P.S(themes.Held)}}}
 	if len(in.entries) == 0 {
 		box.Facts = nil
 	}
