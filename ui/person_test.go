@@ -315,7 +315,7 @@ func (p *person) why(d api.Decision) string {
 			at = *s.led
 		}
 		switch {
-		case at.at.Sub(at.last) < 400*time.Millisecond && !(s.name == "enter" && (d.Answer == api.AnswerDeny || d.For != "")): // of a line that was typed
+		case at.at.Sub(at.last) < 400*time.Millisecond && !(s.name == "enter" && (d.Answer == api.AnswerDeny || d.Answer == api.AnswerRollback || d.For != "")): // of a line that was typed
 			why = "the keyboard wasn't quiet before " + s.name
 		case !p.inView(p.words[d.Hash], at.at):
 			why = "what it decides wasn't in view before " + s.name
