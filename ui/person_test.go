@@ -37,7 +37,7 @@ type person struct {
 	ended   bool              // the session is over
 	front   bool              // the window is in front
 	turned  time.Time         // since when it is or isn't
-	drags   bool              // the mouse selects: the next key is about that
+	drags   bool              // the mouse selects, or scrolls back: the next key may be about that
 	did     []string
 }
 
@@ -180,7 +180,7 @@ func (p *person) does(msg tea.Msg) {
 	switch m := msg.(type) {
 	case tea.KeyPressMsg:
 		k, p.drags = p.stroke(m), false
-	case tea.MouseMotionMsg:
+	case tea.MouseMotionMsg, tea.MouseWheelMsg:
 		p.drags = true
 	case tea.MouseReleaseMsg:
 		p.drags = false
