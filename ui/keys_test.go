@@ -19,7 +19,7 @@ func TestOwnKeys(t *testing.T) { // not beside others: keys are the process's
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press("ctrl+g", "ctrl+g", leader)
 	d.until("the agent has both", func() bool { return d.c.LastTerminal().Got() == "\a\x1d" })
-	d.shows("ctrl+g a open it   ctrl+g 0 actions")
+	d.shows("ctrl+g a open it  ctrl+g 0 actions")
 	d.press("ctrl+g", "?")
 	d.shows("every key but the leader, ctrl+g, goes to the agent")
 	d.press("ctrl+g", "0")
