@@ -185,7 +185,6 @@ func TestLeaderIsOver(t *testing.T) {
 			d.advance(time.Minute)
 			d.send(tea.FocusMsg{})
 		},
-		"a stall": func(d *driver) { d.now.Add(int64(time.Hour)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,6 +195,33 @@ func TestLeaderIsOver(t *testing.T) {
 			d.press("y")
 			d.decided()
 			d.until("the agent has the key", func() bool { return d.c.LastTerminal().Got() == "y" })
+		})
+	}
+}
+
+// What follows the leader isn't the agent's on a terminal that is late, as slow ones are again
+// and again; it answers nothing, but leaves.
+func TestLeaderOnALateTerminal(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]func(d *driver){
+		"late":    func(d *driver) { d.m.Restart() },
+		"a stall": func(d *driver) { d.now.Add(int64(time.Hour)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := three(t, 120, 35)
+			d.advance(time.Second)
+			d.press(leader)
+			late(d)
+			d.press("y")
+			d.decided()
+			d.press(leader)
+			late(d)
+			d.press("d")
+			d.until("the session is left", func() bool { return d.quit })
+			if got := d.c.LastTerminal().Got(); got != "" {
+				t.Errorf("the agent had %q", got)
+			}
 		})
 	}
 }

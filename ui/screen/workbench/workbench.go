@@ -174,9 +174,11 @@ func (s *Screen) Window(focused bool) {
 	}
 }
 
-// Restart begins the quiet time anew, after the program was held up.
+// Restart begins the quiet time anew, after the program or the terminal was held up. What
+// comes after the leader is still ours, as a slow terminal is often late; but it answers
+// nothing that was seen then.
 func (s *Screen) Restart() {
-	s.leader = false // what comes after it is for what was seen then
+	s.asking.aimed = state.Target{}
 	s.asking.guard.Restart(s.cfg.Now())
 	s.asking.strip.Restart(s.cfg.Now())
 }
