@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"stepbox/ui/layout"
 )
@@ -33,11 +34,14 @@ func (f Folder) Read(name string) string {
 	if err != nil {
 		return ""
 	}
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe has nobody wait
 	if err != nil {
 		return ""
 	}
 	defer file.Close()
+	if st, err := file.Stat(); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
 	text, err := io.ReadAll(io.LimitReader(file, most))
 	if err != nil {
 		return ""

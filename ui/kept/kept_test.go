@@ -1,10 +1,12 @@
 package kept
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"stepbox/ui/intent"
@@ -97,6 +99,28 @@ func TestNamesThatLeaveTheFolder(t *testing.T) {
 		}
 		if got := f.Read(name); got != "" {
 			t.Errorf("%q is read as %q", name, got)
+		}
+	}
+}
+
+// What isn't a file is nothing, and has nobody wait.
+func TestOnlyFilesAreRead(t *testing.T) {
+	f := Folder(t.TempDir())
+	pipe := filepath.Join(string(f), "pipe")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Mkdir(filepath.Join(string(f), "folder"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.WriteString(strings.Repeat("x", most)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pipe", "folder"} {
+		if got := f.Read(name); got != "" {
+			t.Errorf("the %s has %q", name, got[:1])
 		}
 	}
 }
