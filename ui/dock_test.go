@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,4 +49,18 @@ func TestCoveredQuestionIsNotRead(t *testing.T) {
 	d.shows("scroll through all of it first")
 	d.calmly("a")
 	d.decided()
+}
+
+// At every size that shows the workbench, a question's keys leave room for the question.
+func TestKeysDoNotCoverTheQuestion(t *testing.T) {
+	t.Parallel()
+	for rows := 12; rows < 24; rows++ {
+		for _, cols := range []int{40, 44, 50, 60, 80} {
+			d := bench(t, sceneWorkbench(ask(20, 20, "touch marked")), cols, rows, "plain")
+			d.press(leader, "a")
+			if !strings.Contains(d.text(), "$ touch marked") || !strings.Contains(d.text(), "command held") {
+				t.Errorf("at %dx%d the question isn't in view\n%s", cols, rows, d.text())
+			}
+		}
+	}
 }

@@ -149,6 +149,9 @@ func (s *sheet) Dock(uv.Screen, int) int       { return s.dock }
 // dockRows is what most questions need, so that one after the other is in the same place.
 const dockRows = 13
 
+// leastRows are in view before more than one line of keys is.
+const leastRows = 3
+
 func (s *sheet) Wheel(by int) {
 	s.top += by
 	s.clamp()
@@ -207,6 +210,9 @@ func (s *sheet) chrome(foot int, note bool) int {
 func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, rows []row, hints []paint.Hint, note text) uv.Rectangle {
 	p := f.P
 	foot := paint.WrapHints(dst, hints, s.width)
+	if n := area.Dy() - s.chrome(1, note.s != "") + 1 - min(len(rows), leastRows); len(foot) > max(n, 1) {
+		foot = foot[:max(n, 1)] // ? has all of them
+	}
 	if f.Spin != "" {
 		note.s = strings.Replace(note.s, "⋯", f.Spin, 1)
 	}
@@ -215,7 +221,7 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	}
 	chrome := s.chrome(len(foot), note.s != "")
 	s.total = len(rows)
-	s.height = max(1, min(len(rows), area.Dy()-chrome))
+	s.height = max(0, min(len(rows), area.Dy()-chrome))
 	s.clamp()
 	w, h := s.width+margin, s.height+chrome
 	frame := uv.Rect(area.Min.X+max(0, (area.Dx()-w)/2), area.Min.Y+max(0, (area.Dy()-h)/2), min(w, area.Dx()), min(h, area.Dy()))
