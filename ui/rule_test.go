@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,7 +195,7 @@ func TestDeniedEarlierIsAllowed(t *testing.T) {
 	d.calmly("d")
 	d.shows("no rule was made in this session")
 	d.calmly("esc", "k", "d")
-	d.shows("→ deny api.anthropic.com:443 in this session")
+	d.shows("→ deny in this session: api.anthropic.com:443")
 	d.shows("enter deny so")
 	d.calmly("tab", "enter")
 	d.shows("✗ deny api.anthropic.com:443 in this project")
@@ -333,4 +334,45 @@ func TestRuleSaysWhatItMeans(t *testing.T) {
 	d.lacks("other rules ask about")
 	d.press("j")
 	d.shows("every git command, also those that other rules ask about")
+}
+
+// What enter would make a rule of has to have been in view whole: a long pattern's end, which
+// may be what makes it wide, what else it lets run, and for how long.
+func TestRuleIsReadFirst(t *testing.T) {
+	t.Parallel()
+	long := "touch " + strings.Repeat("a", 150)
+	for _, size := range [][2]int{{80, 24}, {40, 12}} {
+		c := sceneWorkbench(ask(20, 20, long))
+		c.Propose(20,
+			api.Proposal{Pattern: long, Means: "exactly this command"},
+			api.Proposal{Pattern: long + " *", Means: "whatever comes after it", Once: []string{"rm -rf " + strings.Repeat("b", 200) + " end"}})
+		d := bench(t, c, size[0], size[1], "plain")
+		d.press(leader, "a")
+		for range 12 {
+			d.calmly("pgdown")
+		}
+		d.calmly("A")
+		d.until("the rules are there", func() bool { return strings.Contains(d.text(), "Make it a rule") && d.m.bench.Arrived() })
+		d.idle()
+		d.press("j", "tab", "tab")
+		d.calmly("enter")
+		d.decided()
+		d.shows("scroll through all of it first")
+		read := d.text()
+		for range 30 {
+			d.calmly("pgdown")
+			read += d.text()
+		}
+		for _, words := range []string{"aaaa *", "end", "for   "} {
+			if !strings.Contains(read, words) {
+				t.Errorf("at %v %q was never in view", size, words)
+			}
+		}
+		d.shows("allow always")
+		d.calmly("enter")
+		d.decided(api.AnswerApprove)
+		if x := d.c.Decisions()[0]; x.Pattern != long+" *" || x.For != api.ExtentAlways {
+			t.Errorf("it answers %+v", x)
+		}
+	}
 }

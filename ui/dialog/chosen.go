@@ -11,22 +11,25 @@ import (
 	"stepbox/ui/paint"
 )
 
-// chosen says what the chosen rule would have been about.
-func (r *Rule) chosen(dst uv.Screen, width int) []row {
-	out := []row{{}}
-	if r.problem != "" {
-		return append(out, wrapped(dst, "wider rules can't be proposed: "+r.problem, width, themes.SurfaceMuted)...)
-	}
+// chosen says what the chosen rule is, and what it would have been about, with examples.
+func (r *Rule) chosen(dst uv.Screen, width int) (out, examples []row) {
+	out = []row{{}}
 	p := r.proposals[r.at]
+	if pattern := paint.Clean(p.Pattern); paint.Width(dst, pattern) > width*3/5 { // the list cuts it
+		out = append(out, wrapped(dst, pattern, width, themes.Strong)...)
+	}
+	if r.problem != "" {
+		return append(out, wrapped(dst, "wider rules can't be proposed: "+r.problem, width, themes.SurfaceMuted)...), nil
+	}
 	if paint.Width(dst, p.Means) > width-2-r.column(dst, width) { // the list cuts it
 		out = append(out, wrapped(dst, paint.Clean(p.Means), width, themes.Surface)...)
 	}
 	out = append(out, r.atOnce(dst, p, width)...)
 	if !r.counted {
 		if len(out) == 1 {
-			return nil
+			return nil, nil
 		}
-		return out
+		return out, nil
 	}
 	words, k := "it covers nothing that was done in this folder before", themes.SurfaceMuted
 	if p.Matched > 0 {
@@ -41,9 +44,9 @@ func (r *Rule) chosen(dst uv.Screen, width int) []row {
 	}
 	out = append(out, wrapped(dst, words, width, k)...)
 	for _, e := range p.Examples[:min(3, len(p.Examples))] {
-		out = append(out, row{indent: 2, spans: []text{{paint.Shorten(dst, paint.Clean(e), width-2), themes.SurfaceMuted}}})
+		examples = append(examples, row{indent: 2, spans: []text{{paint.Shorten(dst, paint.Clean(e), width-2), themes.SurfaceMuted}}})
 	}
-	return out
+	return out, examples
 }
 
 // maxAtOnce is how many of each are named.

@@ -62,6 +62,9 @@ type Rule struct {
 	extent    int
 	held      []api.Question // all that waits
 	step      bool           // whatever rules allow is asked about
+	seen      int            // rows from the first on that have been in view, at
+	seenAt    int            // this width
+	whole     bool           // all were that say what enter does
 }
 
 // NewAlways asks which rule the answer to a question becomes. Where Lacks says so, its
@@ -122,12 +125,13 @@ func (r *Rule) Lacks() bool { return !r.loaded }
 
 // Set takes the proposals, or why there is only the one that there always is.
 func (r *Rule) Set(p []api.Proposal, err error) {
-	r.problem, r.loaded, r.at = paint.Failed(err), true, 0
+	r.problem, r.loaded = paint.Failed(err), true
+	r.choose(0)
 	if err == nil {
 		r.proposals = p
 	}
 	if i := slices.IndexFunc(r.proposals, func(p api.Proposal) bool { return r.offered != "" && p.Pattern == r.offered }); i > 0 {
-		r.at = i
+		r.choose(i)
 	}
 	r.Shown.Hash += " proposed" // what enter does is another thing now
 }
@@ -175,8 +179,17 @@ func (r *Rule) Why(i intent.Intent) string {
 		return "what it would be about is being looked up"
 	case len(r.proposals) == 0:
 		return "no rule can be made of it: a and d answer it once"
+	case !r.whole:
+		return "scroll through all of it first (pgdn)"
 	}
 	return ""
+}
+
+// choose chooses a rule. What was read of another doesn't count.
+func (r *Rule) choose(at int) {
+	if at = max(0, min(at, len(r.proposals)-1)); at != r.at {
+		r.at, r.top, r.seen, r.whole = at, 0, 0, false
+	}
 }
 
 // Handle chooses, and answers.
@@ -192,18 +205,16 @@ func (r *Rule) Handle(i intent.Intent) intent.Intent {
 	case intent.Extent:
 		r.extent = (r.extent + i.By + len(extents)) % len(extents)
 	case intent.Move:
-		r.at += i.By
+		r.choose(r.at + i.By)
 	case intent.Top:
-		r.at = 0
+		r.choose(0)
 	case intent.Bottom:
-		r.at = len(r.proposals)
+		r.choose(len(r.proposals))
+	case intent.Page:
+		r.scroll(i)
 	}
-	r.at = max(0, min(r.at, len(r.proposals)-1))
 	return nil
 }
-
-// Wheel does nothing: it would choose.
-func (r *Rule) Wheel(int) {}
 
 func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := r.measure(area, 100)
@@ -213,18 +224,18 @@ func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		about = append(about[:3], muted("⋯"))
 	}
 	rows = append(append(rows, about...), row{})
-	var tail []row
+	var chosen, examples, tail []row
 	hints := []paint.Hint{{Key: "esc", Words: "back, nothing answered"}}
 	switch {
 	case !r.loaded:
 		rows = append(rows, muted("⋯ looking up what rules would be about"))
 	case len(r.proposals) > 0:
-		tail = r.chosen(dst, width)
+		chosen, examples = r.chosen(dst, width)
 	case r.uncounted != "":
 		rows = append(append(rows, wrapped(dst, "no rule that allows counts for it: "+r.uncounted, width, themes.Surface)...), row{})
 	}
 	if !r.loaded || len(r.proposals) > 0 {
-		tail = append(tail, row{}, r.extents(dst), row{})
+		tail = []row{{}, r.extents(dst), {}}
 		if r.failed != "" { // whole: what to do about it comes last in it
 			tail = append(tail, wrapped(dst, "! "+r.failed, width, themes.Warn)...)
 		}
@@ -234,18 +245,36 @@ func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		}, hints...)
 	}
 	// The list has the room that the rest leaves.
-	room := max(1, area.Dy()-r.chrome(len(paint.WrapHints(dst, hints, width)), true)-len(rows)-len(tail))
+	room := area.Dy() - r.chrome(len(paint.WrapHints(dst, hints, width)), true) - len(rows) - len(chosen) - len(examples) - len(tail)
 	if room < len(r.proposals) { // better than blanks are those that can be chosen
-		blank := func(x row) bool { return len(x.spans) == 0 }
-		before := len(rows) + len(tail)
-		rows, tail = slices.DeleteFunc(rows, blank), slices.DeleteFunc(tail, blank)
-		room += before - len(rows) - len(tail)
+		for _, part := range []*[]row{&rows, &chosen, &tail} {
+			before := len(*part)
+			*part = slices.DeleteFunc(*part, func(x row) bool { return len(x.spans) == 0 })
+			room += before - len(*part)
+		}
 	}
-	rows = append(append(rows, r.list(dst, width, room)...), tail...)
-	if r.top = 0; r.failed != "" {
-		r.top = len(rows)
+	if room >= min(len(r.proposals), leastRows) {
+		chosen, examples = append(chosen, examples...), nil
+	} else { // better than examples is what has to be read
+		room += len(examples)
+	}
+	rows = slices.Concat(rows, r.list(dst, width, max(1, room)), chosen, tail)
+	covered := len(rows)
+	rows = append(rows, examples...)
+	if r.failed != "" {
+		r.top = covered
+	}
+	if r.seenAt != width {
+		r.seen, r.seenAt = 0, width
 	}
 	r.draw(dst, area, f, []text{{"◆ ", themes.Held}, {"Make it a rule", themes.Strong}}, rows, hints, r.note())
+	if len(r.rows) < len(rows) { // the dock leaves the first blank out
+		covered--
+	}
+	if f.Focused && r.top <= r.seen {
+		r.seen = max(r.seen, r.top+r.height)
+		r.whole = r.whole || r.seen >= covered
+	}
 	return nil
 }
 
@@ -267,25 +296,16 @@ func (r *Rule) note() text {
 	case why != "" && r.loaded:
 		return text{"! " + why, themes.Warn}
 	case r.loaded && len(r.proposals) > 0:
-		words := RuleWords(r.rule())
+		extent := ExtentWords(extents[r.extent])
 		if extents[r.extent] == api.ExtentAlways {
-			words += ", in all of your sessions"
+			extent += ", in all of your sessions"
 		}
 		if r.step && r.commands && r.verdict == api.Allow {
-			words += "; step mode still asks about each"
+			extent += " (step mode still asks)"
 		}
-		return text{"→ " + words, themes.OK}
+		return text{"→ " + string(r.verdict) + " " + extent + ": " + cmp.Or(paint.Clean(r.proposals[r.at].Pattern), "exactly this"), themes.OK}
 	}
 	return text{}
-}
-
-// rule is the rule that would be made.
-func (r *Rule) rule() api.Rule {
-	text := r.proposals[r.at].Pattern
-	if text == "" {
-		text = "exactly this"
-	}
-	return api.Rule{Verdict: r.verdict, Command: text, For: extents[r.extent]}
 }
 
 // named is a proposal's pattern as the list has room for it.

@@ -325,6 +325,8 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("G end", "", "", "the widest", intent.Bottom{}),
 			bind("tab right l", "", "", "for longer: this session, this project, always", intent.Extent{By: 1}),
 			bind("shift+tab left h", "", "", "for less long", intent.Extent{By: -1}),
+			bind("pgdown space", "", "", "scroll down", intent.Page{By: 1}),
+			bind("pgup", "", "", "scroll up", intent.Page{By: -1}),
 			bind("enter", "", "answer so", "answer, and make the rule", intent.Yes{}),
 			bind("?", "", "", "show these keys", intent.Help{}),
 			bind("esc q", "", "back", "back, nothing answered", intent.Back{}),

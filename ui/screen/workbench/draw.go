@@ -82,6 +82,7 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		return cursor
 	}
 	paint.Behind(dst, body, p.S(themes.Faint))
+	f.Focused = true
 	return top.Draw(dst, body, f)
 }
 
