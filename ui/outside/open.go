@@ -58,7 +58,7 @@ func Open(command string, t Text) (p *Program, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a copy of it: %w", err)
 	}
-	args, env := at(program(command), file, t.Line)
+	args, env := arguments(command, file, t.Line)
 	p.argv = append([]string{"/bin/sh", "-c", command + ` "$@"`, command}, args...)
 	p.env = append(slices.DeleteFunc(p.env, func(v string) bool { // less runs what they say, by the file's name
 		return strings.HasPrefix(v, "LESSOPEN=") || strings.HasPrefix(v, "LESSCLOSE=")
@@ -91,14 +91,23 @@ func harmless(name string) string {
 	return stem + "." + ending
 }
 
-// program is the name of what a command runs.
-func program(command string) string {
+// runners run what stands after them and their options.
+var runners = strings.Fields("command doas env exec nice nohup setsid sudo time")
+
+// arguments are those of at for what a command runs.
+func arguments(command, file string, line int) (args, env []string) {
+	run := false
 	for _, word := range strings.Fields(command) {
-		if !strings.Contains(word, "=") && word != "exec" && word != "env" {
-			return filepath.Base(word)
+		name := filepath.Base(strings.Trim(word, `'"`))
+		if strings.Contains(word, "=") || slices.Contains(runners, name) {
+			run = run || !strings.Contains(word, "=")
+			continue
+		}
+		if args, env = at(name, file, line); len(args) > 1 || !run { // else it is an option of what runs it
+			return args, env
 		}
 	}
-	return ""
+	return []string{file}, nil
 }
 
 // at are the arguments by which a program opens a file at a line, and that keep it from
@@ -107,7 +116,7 @@ func program(command string) string {
 func at(program, file string, line int) (args, env []string) {
 	line = max(line, 1)
 	plus := "+" + strconv.Itoa(line)
-	if program == "vi" { // whose it is, is told by what it leads to
+	if program == "vi" || program == "editor" { // whose it is, is told by what it leads to
 		if path, err := exec.LookPath(program); err == nil {
 			if real, err := filepath.EvalSymlinks(path); err == nil {
 				program = filepath.Base(real)
