@@ -199,6 +199,15 @@ func TestLeaderIsOver(t *testing.T) {
 	}
 }
 
+// A key that did something here is the agent's again once another was pressed, however fast:
+// some terminals paste as if it were typed.
+func TestTypedFastAfterTheLeader(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, "1", "x", "1")
+	d.until("the agent has both", func() bool { return d.c.LastTerminal().Got() == "x1" })
+}
+
 // What follows the leader isn't the agent's on a terminal that is late, as slow ones are again
 // and again; it answers nothing, but leaves.
 func TestLeaderOnALateTerminal(t *testing.T) {

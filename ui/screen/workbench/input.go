@@ -17,7 +17,9 @@ import (
 func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
 	f, name, ours := &s.asking.flow, k.String(), !keys.IsLeader(k) && (s.leader || s.asking.dialogs.top() != nil || !s.typing())
 	s.asking.presses.Key(name, s.cfg.Now())
-	f.first = f.first && name == f.dropped
+	if name != f.dropped { // that one isn't held down any more
+		f.dropped, f.first = "", false
+	}
 	cmd := s.key(k)
 	if ours {
 		f.dropped, f.last, f.first = name, s.cfg.Now(), true
