@@ -64,3 +64,18 @@ func TestKeysDoNotCoverTheQuestion(t *testing.T) {
 		}
 	}
 }
+
+// In a low terminal what a roll back does is in view, too, before it can count as read.
+func TestPlanInALowTerminal(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(sceneEdit()), 40, 12, "plain")
+	d.press(leader, "a")
+	d.calmly("u")
+	d.shows("Roll back")
+	d.idle()
+	for _, words := range []string{"restores 1 file", "M src/parse.go"} {
+		if !strings.Contains(d.text(), words) {
+			t.Errorf("%q isn't in view\n%s", words, d.text())
+		}
+	}
+}

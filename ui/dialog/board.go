@@ -143,12 +143,14 @@ func (b *board) toSee() string {
 
 // show draws the board. beside gives what there is to see of the selected thing.
 func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, head []row, hints []paint.Hint, note text) {
-	foot := b.chrome(len(paint.WrapHints(dst, hints, b.width)), true)
-	room := max(3, area.Dy()-foot)
+	foot := b.chrome(b.lines(area, len(paint.WrapHints(dst, hints, b.width)), true, leastRows), true)
+	room := max(1, area.Dy()-foot) // and no more: what is in view counts as read
 	if b.dock > 0 && len(head) > 0 && len(head[0].spans) == 0 {
 		head = head[1:]
 	}
-	if head = slices.Clone(head[:min(len(head), room-2)]); b.dock == 0 || len(head) > 0 {
+	if room < 4 {
+		head = head[:min(len(head), 1, room-1)]
+	} else if head = slices.Clone(head[:min(len(head), room-2)]); b.dock == 0 || len(head) > 0 {
 		head = append(head, row{})
 	}
 	room -= len(head)

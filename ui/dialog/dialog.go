@@ -152,6 +152,11 @@ const dockRows = 13
 // leastRows are in view before more than one line of keys is.
 const leastRows = 3
 
+// lines is how many of the lines of keys there is room for; ? has all of them.
+func (s *sheet) lines(area uv.Rectangle, all int, note bool, rows int) int {
+	return min(all, max(1, area.Dy()-s.chrome(1, note)+1-min(rows, leastRows)))
+}
+
 func (s *sheet) Wheel(by int) {
 	s.top += by
 	s.clamp()
@@ -210,9 +215,7 @@ func (s *sheet) chrome(foot int, note bool) int {
 func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, rows []row, hints []paint.Hint, note text) uv.Rectangle {
 	p := f.P
 	foot := paint.WrapHints(dst, hints, s.width)
-	if n := area.Dy() - s.chrome(1, note.s != "") + 1 - min(len(rows), leastRows); len(foot) > max(n, 1) {
-		foot = foot[:max(n, 1)] // ? has all of them
-	}
+	foot = foot[:s.lines(area, len(foot), note.s != "", len(rows))]
 	if f.Spin != "" {
 		note.s = strings.Replace(note.s, "⋯", f.Spin, 1)
 	}
