@@ -215,3 +215,18 @@ func TestMouseOfPressesAlone(t *testing.T) {
 		t.Errorf("the panes were moved:\n%s", d.text())
 	}
 }
+
+// Of what an agent wants to copy it is said when that isn't all of it.
+func TestAgentCopiesMoreThanIsShown(t *testing.T) {
+	t.Parallel()
+	for text, which := range map[string]string{
+		strings.Repeat("a", 100):              "which is:",
+		strings.Repeat("a", 1800) + "; rm -r": "which begins so:",
+		strings.Repeat("\n", 30) + "rm -r":    "which begins so:",
+	} {
+		d := joined(t, Options{})
+		d.prints(copying(text))
+		d.press(leader, "a")
+		d.shows(which)
+	}
+}

@@ -28,14 +28,18 @@ func ConfirmCopies(copied string) *Confirm {
 		build: func(dst uv.Screen, width int) []row {
 			var out []row
 			if copied != "" {
-				out = pair(dst, "it copies", size(copied)+", which "+begins(copied), width, themes.Strong)
 				var lines []row
 				for line := range strings.SplitSeq(strings.ReplaceAll(api.Trim(copied, copyShown), "\t", "    "), "\n") {
 					for _, r := range paint.Wrap(dst, line, width-2) {
 						lines = append(lines, row{spans: []text{{r, themes.Inset}}, inset: true, indent: 1})
 					}
 				}
-				out = append(append(out, row{}), lines[:min(len(lines), copyRows)]...)
+				which := "is:"
+				if len(copied) > copyShown || len(lines) > copyRows {
+					which, lines = "begins so:", lines[:min(len(lines), copyRows)]
+				}
+				out = append(pair(dst, "it copies", size(copied)+", which "+which, width, themes.Strong), row{})
+				out = append(out, lines...)
 				out = append(out, row{})
 			}
 			words := "It can replace what you copied at any time: look at what you paste, above all into a shell. It never reads your clipboard."
@@ -49,11 +53,4 @@ func size(text string) string {
 		return paint.Count(len(text), "byte", "bytes")
 	}
 	return paint.Bytes(int64(len(text)))
-}
-
-func begins(text string) string {
-	if len(text) > copyShown || strings.Count(text, "\n") >= copyRows {
-		return "begins so:"
-	}
-	return "is:"
 }
