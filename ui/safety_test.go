@@ -756,3 +756,26 @@ func TestPaletteDecidesWhatLiesBelow(t *testing.T) {
 	d.calmly("u") // in Changes it is for the action whose changes are shown
 	d.shows("Roll back #10?")
 }
+
+// Keys that scroll faster than frames are drawn go past nothing; what jumps is told how to get
+// back.
+func TestScrolledFasterThanDrawn(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(ask(20, 20, "echo "+strings.Repeat("word ", 500))), 80, 24, "plain")
+	d.press(leader, "a")
+	for range 20 { // no frame between them
+		d.run(d.m.Update(key("pgdown")))
+	}
+	d.draw()
+	for range 20 {
+		d.calmly("pgdown")
+	}
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+
+	put(d, ask(21, 21, "printf "+strings.Repeat("word ", 500)))
+	d.press(leader, "a")
+	d.calmly("end", "a")
+	d.decided(api.AnswerApprove)
+	d.shows("pgup: some wasn't in view")
+}

@@ -129,7 +129,6 @@ func (d *Decision) Why(i intent.Intent) string {
 	if d.Off != "" && intent.Decides(i) {
 		return d.Off
 	}
-	const unread = "scroll through all of it first (pgdn)"
 	edit := d.shown.Subject == api.SubjectEdit
 	switch i.(type) {
 	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
@@ -138,14 +137,14 @@ func (d *Decision) Why(i intent.Intent) string {
 		}
 		_, always := i.(intent.Always)
 		if many := d.shown.Connection != nil && d.shown.Connection.Host == ""; d.over == "" && !d.whole && !(always && many) {
-			return unread // but a rule on one of many names just that
+			return d.sheet.unread(d.seen) // but a rule on one of many names just that
 		}
 	case intent.Keep:
 		if !edit {
 			return "only an edit can be kept before it is let through"
 		}
 		if d.over == "" && !d.whole {
-			return unread
+			return d.sheet.unread(d.seen)
 		}
 	case intent.Rollback:
 		if !edit {
@@ -190,7 +189,12 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 	if _, deny := i.(intent.Deny); deny {
 		return intent.AskReason{Question: d.shown.ID, Print: d.print}
 	}
-	return d.sheet.Handle(i)
+	was := d.top
+	next := d.sheet.Handle(i)
+	if !d.raw {
+		d.onlySeen(i, was, d.seen)
+	}
+	return next
 }
 
 // make has the rows made, if they aren't as they would be now.

@@ -149,6 +149,25 @@ func (s *sheet) Dock(uv.Screen, int) int       { return s.dock }
 // dockRows is what most questions need, so that one after the other is in the same place.
 const dockRows = 13
 
+// onlySeen keeps a key that scrolls down from going past rows that weren't drawn yet, as keys
+// may come faster than frames.
+func (s *sheet) onlySeen(i intent.Intent, was, seen int) {
+	switch i.(type) {
+	case intent.Page, intent.Move:
+		if was <= seen {
+			s.top = min(s.top, seen)
+		}
+	}
+}
+
+// unread says why what isn't read yet can't be answered.
+func (s *sheet) unread(seen int) string {
+	if s.top > seen {
+		return "scroll through all of it first (pgup: some wasn't in view)"
+	}
+	return "scroll through all of it first (pgdn)"
+}
+
 // leastRows are in view before more than one line of keys is.
 const leastRows = 3
 

@@ -180,7 +180,7 @@ func (r *Rule) Why(i intent.Intent) string {
 	case len(r.proposals) == 0:
 		return "no rule can be made of it: a and d answer it once"
 	case !r.whole:
-		return "scroll through all of it first (pgdn)"
+		return r.unread(r.seen)
 	}
 	return ""
 }
@@ -211,7 +211,9 @@ func (r *Rule) Handle(i intent.Intent) intent.Intent {
 	case intent.Bottom:
 		r.choose(len(r.proposals))
 	case intent.Page:
+		was := r.top
 		r.scroll(i)
+		r.onlySeen(i, was, r.seen)
 	}
 	return nil
 }
