@@ -227,7 +227,7 @@ func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cu
 	}
 	title := []text{
 		{mark, themes.Held},
-		{subject(q.Subject) + " held " + paint.Clock(f.Now.Sub(q.HeldAt)), themes.Strong},
+		{subject(q.Subject) + " held" + f.Since(q.HeldAt), themes.Strong},
 	}
 	if d.of > 1 {
 		title = append(title, text{fmt.Sprintf("  question %d of %d", d.place, d.of), themes.SurfaceMuted})

@@ -45,7 +45,8 @@ type Wish struct {
 }
 
 // Panes are the rectangles. A pane that isn't shown has an empty one. The
-// Actions strip and the held line are never empty unless the screen is too small.
+// Actions strip and the held line are never empty unless the screen is too small, or the
+// strip would be a second pane where one is to be shown.
 type Panes struct {
 	Kind              Kind
 	Title, Tabs, Held image.Rectangle
@@ -111,14 +112,19 @@ func Workbench(w Wish) Panes {
 	}
 	left, strip := leftCols(w, p.Kind), stripRows(w, body.Dy())
 	beside := !alone && body.Dx()-left >= besideCols && body.Dy()-strip >= besideRows
-	if w.Dock > 0 && !beside {
+	if w.Linear {
+		strip = 0
+	} else if w.Dock > 0 && !beside {
 		strip = min(strip, dockedStrip(w.Rows))
 	}
-	p.of[intent.Actions] = image.Rect(body.Min.X, body.Max.Y-strip, body.Max.X, body.Max.Y)
+	if strip > 0 {
+		p.of[intent.Actions] = image.Rect(body.Min.X, body.Max.Y-strip, body.Max.X, body.Max.Y)
+	}
 	body.Max.Y -= strip
 	if w.Dock > 0 && !beside {
+		p.Dock = body
 		body.Max.Y -= dockRows(w.Dock, body.Dy())
-		p.Dock = image.Rect(body.Min.X, body.Max.Y, body.Max.X, p.of[intent.Actions].Min.Y)
+		p.Dock.Min.Y = body.Max.Y
 		if body.Empty() {
 			return p
 		}

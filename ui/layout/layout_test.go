@@ -119,7 +119,7 @@ func anyWish(t *rapid.T) Wish {
 	return Wish{
 		Cols: rapid.IntRange(-1, 500).Draw(t, "cols"), Rows: rapid.IntRange(-1, 200).Draw(t, "rows"),
 		Focus: intent.Pane(rapid.IntRange(1, 4).Draw(t, "focus")), Zoom: rapid.Bool().Draw(t, "zoom"),
-		Side: intent.Pane(rapid.IntRange(0, 4).Draw(t, "side")), Transport: rapid.Bool().Draw(t, "transport"),
+		Side: intent.Pane(rapid.IntRange(0, 4).Draw(t, "side")), Transport: rapid.Bool().Draw(t, "transport"), Linear: rapid.Bool().Draw(t, "linear"),
 		Shape: Shape{
 			Preset: rapid.SampledFrom([]intent.Preset{"", "none", intent.Usual, intent.Watching, intent.Reviewing, intent.Deciding}).Draw(t, "preset"),
 			Left:   share.Draw(t, "left"), Strip: share.Draw(t, "strip"), Net: share.Draw(t, "net"),
@@ -156,8 +156,11 @@ func TestWorkbenchProperties(t *testing.T) {
 		if area != w.Cols*w.Rows {
 			t.Fatalf("%d of %d cells belong to something", area, w.Cols*w.Rows)
 		}
-		if p.Of(intent.Actions).Dy() < 3 || p.Held.Empty() || p.Title.Empty() || p.Transport.Empty() == w.Transport {
+		if p.Of(intent.Actions).Dy() < 3 && !w.Linear || p.Held.Empty() || p.Title.Empty() || p.Transport.Empty() == w.Transport {
 			t.Fatal("the strip, the held line, the title or the course is hidden")
+		}
+		if w.Linear && w.Focus != intent.Actions && !p.Of(intent.Actions).Empty() {
+			t.Fatal("a second pane is shown where one is to be")
 		}
 		if (w.Dock > 0) != (p.Dock.Dy() >= 4) {
 			t.Fatalf("a question that wants %d rows has %v", w.Dock, p.Dock)
@@ -180,7 +183,7 @@ func TestWorkbenchProperties(t *testing.T) {
 func TestBordersFollow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := anyWish(t)
-		w.Zoom, w.Transport, w.Shape.Preset = false, false, "" // what hides columns has no border between them
+		w.Zoom, w.Transport, w.Linear, w.Shape.Preset = false, false, false, "" // what hides columns has no border between them
 		p := Workbench(w)
 		for _, b := range []intent.Border{intent.Columns, intent.Strip, intent.Between} {
 			at, ok := p.at(b)

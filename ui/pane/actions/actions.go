@@ -370,4 +370,4 @@ func (p *Pane) heldWords(dst uv.Screen, x, y, end int, a api.Action, f paint.Fra
 	}
 }
 
-func heldSince(t time.Time, f paint.Frame) string { return "HELD " + paint.Clock(f.Now.Sub(t)) }
+func heldSince(t time.Time, f paint.Frame) string { return "HELD" + f.Since(t) }

@@ -76,7 +76,7 @@ func (p *Pane) Whole(dst uv.Screen, q api.Question) bool {
 		return false
 	}
 	const beside = len(" ") + 2 + len(" ") + len(" ") // the mark, and what is around
-	state := heldWords(q.Connection, p.area.Dx(), "0:00:00")
+	state := heldWords(q.Connection, p.area.Dx(), " 0:00:00")
 	return paint.Width(dst, paint.WhoTo(q.Connection))+beside+paint.Width(dst, state) <= p.area.Dx()
 }
 
@@ -84,7 +84,7 @@ func (p *Pane) Whole(dst uv.Screen, q api.Question) bool {
 func heldWords(c *api.Connection, width int, since string) string {
 	words := "HELD"
 	if width >= 60 {
-		words += " " + since
+		words += since
 		if c.Waiting == 0 {
 			words += " gave up for now"
 		}
@@ -99,7 +99,7 @@ func heldWords(c *api.Connection, width int, since string) string {
 func heldRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, q *api.Question) {
 	y, x, end := r.Min.Y, r.Min.X+1, r.Max.X-1
 	x = paint.Text(dst, x, y, end, "◆ ", f.P.S(themes.Held))
-	state := heldWords(q.Connection, r.Dx(), paint.Clock(f.Now.Sub(q.HeldAt)))
+	state := heldWords(q.Connection, r.Dx(), f.Since(q.HeldAt))
 	stop := end
 	if w := paint.Width(dst, state); w+14 < end-x {
 		stop = end - w - 1

@@ -53,7 +53,7 @@ func (s *Screen) inboxBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 func (s *Screen) inboxRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, e heldRow) bool {
 	p, y, end := f.P, r.Min.Y, r.Max.X-1
 	first := e.refs[0]
-	x := paint.Text(dst, r.Min.X+1, y, end, "◆ "+paint.Clock(f.Now.Sub(e.q.HeldAt)), p.S(themes.Held)) + 2
+	x := paint.Text(dst, r.Min.X+1, y, end, "◆"+f.Since(e.q.HeldAt), p.S(themes.Held)) + 2
 	right := paint.Line{}
 	switch n := len(e.refs); {
 	case s.inbox.pending[first]:

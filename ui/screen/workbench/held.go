@@ -36,7 +36,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	} else if held := len(s.st.Questions); held > 0 && s.caught {
 		words := fmt.Sprintf("◆ %d held", held)
 		if q, ok := s.question(); ok && held == 1 {
-			words = fmt.Sprintf("◆ %sheld %s", s.short(dst, q), paint.Clock(f.Now.Sub(q.HeldAt)))
+			words = fmt.Sprintf("◆ %sheld%s", s.short(dst, q), f.Since(q.HeldAt))
 		} else if ok {
 			at, of := s.st.Place(q.ID)
 			words = fmt.Sprintf("◆ %d of %d held", at, of)

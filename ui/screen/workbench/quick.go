@@ -65,6 +65,8 @@ func (s *Screen) whyQuick() string {
 		return "nothing is held"
 	case s.asking.dialogs.top() != nil:
 		return "something is open: its own keys answer"
+	case s.view.panes.Of(intent.Actions).Empty():
+		return "Actions isn't in view: " + afterLeader(intent.FirstHeld{}) + " opens the question"
 	case !ok:
 		return "what is selected in Actions isn't held: " + afterLeader(intent.FirstHeld{}) + " opens what is"
 	case s.asking.pending[q.ID]:
