@@ -131,7 +131,7 @@ func TestKeysOfTasks(t *testing.T) {
 			h.key(leader, "y", "y")
 			h.decided(api.AnswerKeep)
 		}},
-		{"take an edit back, having seen the plan", []api.Question{sceneEdit()}, func(h *hands) {
+		{"roll an edit back, having seen the plan", []api.Question{sceneEdit()}, func(h *hands) {
 			h.key(leader, "n", "y")
 			h.shows("↶ rolled back")
 		}},

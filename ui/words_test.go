@@ -13,7 +13,7 @@ func TestUndoIsOfTheProject(t *testing.T) {
 	q.Rule, q.Command.Before = "ask git config --global: it changes git for more than this project", 7
 	d := bench(t, sceneWorkbench(q), 120, 35, "plain")
 	d.press(leader, "a")
-	d.shows("undo        rolls the project back to checkpoint 7, nothing else")
+	d.shows("roll back   the project to checkpoint 7, nothing else")
 }
 
 // Of a part of an action nothing is kept by itself, which isn't said before it is asked.

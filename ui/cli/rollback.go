@@ -58,7 +58,7 @@ func rollback(connect Connect) *cobra.Command {
 	f.IntSliceVar(&r.chosen.Actions, "action", nil, "roll back what this action changed; may be given more than once")
 	f.StringArrayVar(&r.chosen.Globs, "path", nil, "only paths like this, as 'src/**'; may be given more than once")
 	f.IntVar(&r.target.ToBefore, "to-before", 0, "the action to go back to just before of")
-	f.Int64Var(&r.target.Redo, "redo", 0, "the rollback that is undone")
+	f.Int64Var(&r.target.Redo, "redo", 0, "the rollback whose changes come again")
 	f.BoolVar(&home, "home", false, "roll back what was changed in the session's home")
 	f.StringArrayVar(&r.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=wanted, PATH=there or PATH=merge:…")
 	f.BoolVar(&r.dry, "dry-run", false, "only show what would be done")

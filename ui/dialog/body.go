@@ -113,7 +113,7 @@ func (d *Decision) facts(dst uv.Screen, width int) (out []row) {
 	add("started by", strings.Join(c.Parents, " ← "), themes.SurfaceMuted)
 	if c.Before != 0 {
 		// Of the home folder, and of what is sent, nothing is kept.
-		add("undo", fmt.Sprintf("rolls the project back to checkpoint %d, nothing else", c.Before), themes.SurfaceMuted)
+		add("roll back", fmt.Sprintf("the project to checkpoint %d, nothing else", c.Before), themes.SurfaceMuted)
 	}
 	return out
 }

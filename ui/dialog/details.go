@@ -135,7 +135,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 			add("left", paint.Count(a.LeftRunning, "process goes on", "processes go on"), themes.Warn)
 		}
 		if a.Before != 0 {
-			add("undo", "checkpoint "+strconv.FormatInt(a.Before, 10)+" is from just before it", themes.SurfaceMuted)
+			add("roll back", "checkpoint "+strconv.FormatInt(a.Before, 10)+" is from just before it", themes.SurfaceMuted)
 		}
 		out = append(out, row{})
 		return append(out, d.execRows(dst, width, now)...)
