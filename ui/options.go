@@ -61,10 +61,7 @@ type Options struct {
 	Layout Layout
 
 	// Kept remembers small things under their names; nil forgets them with the screen.
-	Kept interface {
-		Read(name string) string
-		Write(name, text string) error
-	}
+	Kept workbench.Kept
 
 	// Begin makes the session to join, while the interface says so already, and returns its
 	// ID; nil where that is Session. It runs off the drawing goroutine and has returned when

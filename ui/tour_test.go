@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +15,7 @@ import (
 func toured(t *testing.T, dir string, cols, rows int, o Options) *driver {
 	t.Helper()
 	c := sceneWorkbench(sceneQuestion())
-	o.Session, o.Theme, o.Looked = sceneSession().ID, "plain", kept.Looked(dir)
+	o.Session, o.Theme, o.Kept, o.Looked = sceneSession().ID, "plain", kept.Folder(filepath.Join(dir, "screen")), kept.Looked(filepath.Join(dir, "looked"))
 	d := drive(t, c, cols, rows, o)
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
 	d.idle()
@@ -59,6 +61,10 @@ func TestTour(t *testing.T) {
 		d.decided()
 		if got := d.c.LastTerminal().Got(); got != "" {
 			t.Errorf("the agent got %q", got)
+		}
+
+		if all, err := os.ReadDir(filepath.Join(dir, "looked")); len(all) > 0 {
+			t.Errorf("it is kept as a session that was looked at: %v (%v)", all, err)
 		}
 
 		d = toured(t, dir, size[0], size[1], Options{})

@@ -45,7 +45,7 @@ func newPerson(t testing.TB) *person {
 		}
 	}
 	// Who knows the screens: the tour that is for newcomers was seen.
-	p.place("looked/Tour", "1")
+	p.place("screen/tour", "1")
 	return p
 }
 

@@ -29,9 +29,15 @@ const (
 	tourLeast = 22
 )
 
-// tourName is what it is remembered by, where it is what sessions were looked at: no
-// session's ID has a capital letter.
-const tourName = "Tour"
+// tourFile is the name under which it is kept that it was shown.
+const tourFile = "tour"
+
+// Kept remembers small things of a person under their names. It may take long, and is safe
+// for concurrent use.
+type Kept interface {
+	Read(name string) string
+	Write(name, text string) error
+}
 
 // stop is a step: what it says, and whether that was done.
 type stop struct {
@@ -79,12 +85,12 @@ var stops = []stop{
 
 // recallTour finds out whether the tour was shown before.
 func (s *Screen) recallTour() tea.Cmd {
-	memory := s.cfg.Looked
+	memory := s.cfg.Kept
 	if memory == nil || s.cfg.NoTour {
 		return nil
 	}
 	return s.do(func(context.Context, link.Client, string) func() tea.Cmd {
-		seen := memory.At(tourName) > 0
+		seen := memory.Read(tourFile) != ""
 		return func() tea.Cmd {
 			s.tour.due = !seen
 			return nil
@@ -99,12 +105,12 @@ func (s *Screen) beginTour() tea.Cmd {
 		return nil
 	}
 	s.tour.due, s.tour.at = false, 1
-	memory := s.cfg.Looked
+	memory := s.cfg.Kept
 	return s.do(func(context.Context, link.Client, string) func() tea.Cmd {
-		err := memory.Set(tourName, 1)
+		err := memory.Write(tourFile, "shown\n")
 		return func() tea.Cmd {
 			if err != nil {
-				s.tell(themes.Warn, "%s", err)
+				s.tell(themes.Warn, "cannot remember that the tour was shown: %s", err)
 			}
 			return nil
 		}

@@ -36,6 +36,7 @@ type Config struct {
 	Method func() ansi.Method // how the person's terminal measures text
 	Signs  func() paint.Signs // how signs are drawn there
 	Looked Looked             // nil forgets
+	Kept   Kept               // nil forgets, and shows no tour by itself
 	Layout intent.Preset      // where the person has chosen none
 	Shapes layout.Shapes      // how the person divides the screen
 	At     api.Moment         // to begin with; "": now
