@@ -132,6 +132,43 @@ func TestHomeSearches(t *testing.T) {
 	d.shows("16 ")
 }
 
+// Enter keeps what was searched, and n and N go on from place to place, and from session to
+// session, as in every list.
+func TestHomeGoesFromHitToHit(t *testing.T) {
+	t.Parallel()
+	c := many(20)
+	c.SetRecord(func(r *record) {
+		r.found = []api.Hit{
+			{Kind: api.HitAction, Key: 3, Action: 3, Offset: time.Minute, Seq: 7, Text: "lint one"},
+			{Kind: api.HitTerminal, Offset: 90 * time.Second, Text: "lint two"},
+		}
+	})
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("bump-deps-0 ")
+	d.press("/", "l", "i", "n", "t")
+	d.shows("1 of 2")
+	d.press("enter")
+	d.shows("n next")
+	at := func(id string, place api.Moment) {
+		t.Helper()
+		d.until("it is at "+id, func() bool {
+			x, _, at, ok := d.m.home.Selected()
+			return ok && x.ID == id && at == place
+		})
+	}
+	at("p0000003", api.MomentOf(7))
+	d.press("n")
+	at("p0000003", "+1m30s")
+	d.press("n")
+	at("p0000007", api.MomentOf(7))
+	d.press("N")
+	at("p0000003", "+1m30s")
+	d.press("N", "N")
+	at("p0000003", api.MomentOf(7))
+	d.press("esc", "n")
+	d.lacks("n next")
+}
+
 func TestHomeHere(t *testing.T) {
 	t.Parallel()
 	c := many(3)

@@ -170,7 +170,7 @@ func TestKeysOfTasks(t *testing.T) {
 		h.key("/")
 		h.text("lint-19")
 		h.shows("sh lint-19 one")
-		h.key("enter")
+		h.key("enter", "enter")
 		h.until("it is opened there", func() bool { return h.m.bench != nil })
 		inDocs(t, string(doc), "find an old action, from the list of sessions, and open it there", h)
 	})

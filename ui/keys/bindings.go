@@ -122,12 +122,11 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("tab esc", "", "sessions", "back to the list of sessions", intent.Back{}),
 		}),
 		Searching: {
-			bind("enter", "", "open", "open the selected session, where the search found it", intent.Open{}),
+			bind("enter tab", "", "keep it", "keep the search, and go to the list", intent.Yes{}),
 			bind("up ctrl+p", "", "", "previous session", intent.Move{By: -1}),
 			bind("down ctrl+n", "", "", "next session", intent.Move{By: 1}),
 			bind("pgup", "", "", "a page up", intent.Page{By: -1}),
 			bind("pgdown", "", "", "a page down", intent.Page{By: 1}),
-			bind("tab", "", "to the list", "to the list, with these", intent.Yes{}),
 			bind("esc", "", "list all", "list all again", intent.Back{}),
 			bind("ctrl+c", "", "", "leave Stepbox; sessions go on", intent.Quit{}),
 		},
@@ -188,8 +187,8 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("S", "its connections", "connections", "what the action sent, in Network", intent.Related{To: intent.Network}),
 		},
 		Filtered: {
-			bind("n", "", "next", "next row that the filter has", intent.Match{By: 1}),
-			bind("N", "", "", "previous row that it has", intent.Match{By: -1}),
+			bind("n", "", "next", "next row, or place of a session, that the filter has", intent.Match{By: 1}),
+			bind("N", "", "", "previous one that it has", intent.Match{By: -1}),
 			bind("esc", "", "all", "list all again", intent.Back{}),
 		},
 		Filtering: {

@@ -35,7 +35,7 @@ const (
 	Leader    Scope = "After the leader key" // from anywhere in a session
 	Panes     Scope = "Every pane but the Terminal"
 	Lists     Scope = "Actions, Changes and Network"
-	Filtered  Scope = "Actions, Changes and Network, while filtered"
+	Filtered  Scope = "A list, while filtered"
 	Filtering Scope = "A filter as it is typed"
 	Actions   Scope = "Actions"
 	Changes   Scope = "Changes"

@@ -2,6 +2,7 @@ package home
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -302,25 +303,25 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	if words != "" {
 		x = paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token)) + 3
 	}
-	scope := keys.Home
-	switch {
-	case s.search.open:
-		scope = keys.Searching
-	case s.inbox.here:
-		scope = keys.Inbox
+	scope := s.scope()
+	if s.inbox.here && !s.search.open {
+		scope = []keys.Scope{keys.Inbox}
 	}
 	if s.dialog != nil {
 		return // it has its own
 	}
 	var hints, last []paint.Hint // how more is found, and the way out: these aren't cut off
-	for _, b := range keys.In(scope) {
-		to := &hints
-		switch b.Intent.(type) {
-		case intent.Help, intent.Quit:
-			to = &last
-		}
-		if h, ok := s.hintOf(b); ok {
-			*to = append(*to, h)
+	for i, in := range slices.Backward(scope) {
+		for _, b := range keys.In(in) {
+			to := &hints
+			switch b.Intent.(type) {
+			case intent.Help, intent.Quit:
+				to = &last
+			}
+			taken := i > 0 && slices.ContainsFunc(keys.In(scope[0]), func(x keys.Binding) bool { return x.First() == b.First() })
+			if h, ok := s.hintOf(b); ok && !taken {
+				*to = append(*to, h)
+			}
 		}
 	}
 	end := r.Max.X - 1 - paint.HintsWidth(dst, last)
@@ -352,6 +353,8 @@ func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
 		ok = ok && !live && s.cfg.CanResume
 	case intent.Fork:
 		ok = ok && s.cfg.CanFork
+	case intent.Match:
+		ok = len(s.hits(cur)) > 0
 	case intent.Place:
 		ok = len(s.hits(cur)) > 1
 	case intent.Trash:

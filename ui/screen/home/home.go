@@ -206,11 +206,8 @@ func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 			return nil, nil
 		}
 	}
-	scope := keys.Home
-	if s.search.open {
-		scope = keys.Searching
-	}
-	b, ok := keys.Find(k, scope)
+	scope := s.scope()
+	b, ok := keys.Find(k, scope...)
 	switch b.Intent.(type) {
 	case intent.Quit:
 	case intent.Back:
@@ -226,8 +223,19 @@ func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	if s.search.open {
 		return nil, s.typed(func() { s.search.line.Type(k) })
 	}
-	s.Notice = keys.Astray(k, func(intent.Intent) string { return "" }, scope)
+	s.Notice = keys.Astray(k, func(intent.Intent) string { return "" }, scope...)
 	return nil, nil
+}
+
+// scope is what keys mean in the list, from the innermost out.
+func (s *Screen) scope() []keys.Scope {
+	switch {
+	case s.search.open:
+		return []keys.Scope{keys.Searching}
+	case s.search.words() != "":
+		return []keys.Scope{keys.Filtered, keys.Home}
+	}
+	return []keys.Scope{keys.Home}
 }
 
 // Paste takes pasted text.
@@ -306,7 +314,7 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 			return i, nil
 		}
 	case intent.Help:
-		s.dialog = &dialog.Help{Place: []keys.Scope{keys.Inbox, keys.Home, keys.Searching}}
+		s.dialog = &dialog.Help{Place: []keys.Scope{keys.Inbox, keys.Home, keys.Filtered, keys.Searching}}
 	case intent.Preview:
 		s.preview = !s.preview
 	case intent.Search, intent.Yes, intent.Back, intent.Order, intent.Here:
@@ -375,6 +383,9 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 		default:
 			s.dialog = dialog.ConfirmFork(x, when)
 		}
+	case intent.Match:
+		s.match(i.By)
+		return nil, s.look()
 	case intent.Place:
 		if n := len(s.hits(f)); n > 0 {
 			s.place = (s.place + i.By + n) % n

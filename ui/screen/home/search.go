@@ -145,3 +145,18 @@ func (s *Screen) hit(f api.Found) (api.Hit, bool) {
 	}
 	return all[min(s.place, len(all)-1)], true
 }
+
+// match goes to the next or previous place that has what was searched: of the selected
+// session, else of the one after or before it.
+func (s *Screen) match(by int) {
+	f, _ := s.current()
+	if n := s.place + by; n >= 0 && n < len(s.hits(f)) {
+		s.place = n
+		return
+	}
+	at := s.at
+	if s.choose(s.at + by); by < 0 && s.at != at {
+		f, _ = s.current()
+		s.place = max(0, len(s.hits(f))-1)
+	}
+}
