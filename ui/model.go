@@ -113,7 +113,7 @@ func New(o Options) *Model {
 	m.notify.bells, m.notify.notes = rate.NewLimiter(rate.Every(bellEvery), 1), rate.NewLimiter(rate.Every(noteEvery), noteBurst)
 	m.home = home.New(m.ctx, home.Config{
 		Client: o.Client, NewTerminal: o.NewTerminal, Version: o.Version, Here: o.Here, Now: o.Now, Watching: o.Watching,
-		CanStart: o.Start != nil, CanDemo: o.Demo != nil, HomeDir: o.Getenv("HOME"), Mode: o.Config.Mode, Agents: o.Agents, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,
+		CanStart: o.Start != nil, CanDemo: o.Demo != nil, HomeDir: o.Getenv("HOME"), Mode: o.Config.Mode, Agents: o.Agents, Copy: m.copy, CanResume: o.Resume != nil, CanFork: o.Fork != nil, Export: o.Export,
 	})
 	if m.unsaid = faults(o.Config); m.unsaid != "" && o.Session == "" && o.Begin == nil {
 		m.home.Notice, m.unsaid = m.unsaid, ""
@@ -272,6 +272,8 @@ func (m *Model) toHome(msg tea.Msg) tea.Cmd {
 		case tea.MouseWheelDown:
 			return m.home.Wheel(1)
 		}
+	case tea.MouseMsg:
+		return m.home.Mouse(msg)
 	}
 	return nil
 }

@@ -82,6 +82,34 @@ func TestDragSelects(t *testing.T) {
 	}
 }
 
+// On the list of sessions too, and in what lies over it.
+func TestDragSelectsAtHome(t *testing.T) {
+	t.Parallel()
+	d := drive(t, many(3), 120, 35, Options{Theme: "plain"})
+	between := func(from, to, want string) {
+		t.Helper()
+		d.shows(to)
+		fromX, fromY := d.place(from)
+		toX, toY := d.place(to)
+		d.pull(0, fromX, fromY, toX, toY)
+		d.selects(want)
+		d.shows("✓ copied 1 line")
+	}
+	between("shell-1", "-1 ", "shell-")
+	x, y := d.place("shell-1")
+	d.send(click(x, y))
+	d.send(tea.MouseMotionMsg{X: x + 3, Y: y, Button: tea.MouseLeft})
+	d.copied = ""
+	d.press("j")
+	d.send(tea.MouseReleaseMsg{X: x + 3, Y: y, Button: tea.MouseLeft})
+	d.idle()
+	if d.copied != "" {
+		t.Errorf("a key didn't let go: copied is %q", d.copied)
+	}
+	d.press("?")
+	between("attach to a live", "session, or open", "attach to a live s")
+}
+
 // A word by two clicks, a line by three; what was wrapped is one line.
 func TestClicksSelect(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,8 @@ const beside = 120
 func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	s.bar(dst, uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1), f)
 	body := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), area.Dy()-2)
-	s.inbox.whole = false
+	s.inbox.whole, s.drag.boxes = false, s.drag.boxes[:0]
+	defer func() { s.drag.draw(dst, f.P) }()
 	if s.inbox.blind = body.Dy() < 4; s.inbox.blind {
 		return nil
 	}
@@ -63,6 +64,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		paint.Behind(dst, under, f.P.S(themes.Faint))
 		f.Focused = true
 		cursor = s.dialog.Draw(dst, under, f)
+		s.drag.boxes = append(s.drag.boxes[:0], s.dialog.Text().Area)
 	}
 	return cursor
 }
@@ -149,6 +151,7 @@ func (s *Screen) lastLines(dst uv.Screen, area uv.Rectangle, f paint.Frame) bool
 		return false
 	}
 	inner := paint.Box{Title: "Screen of " + paint.Clean(name(x.Session))}.Draw(dst, area, f.P)
+	s.drag.boxes = append(s.drag.boxes, inner)
 	terminal.Show(dst, inner, s.shown.screen)
 	return true
 }
@@ -160,6 +163,7 @@ func (s *Screen) box(dst uv.Screen, area uv.Rectangle, f paint.Frame, title stri
 		box.Facts = paint.Line{{Text: paint.Count(n, "session", "sessions"), Style: f.P.S(themes.Muted)}}
 	}
 	inner := box.Draw(dst, area, f.P)
+	s.drag.boxes = append(s.drag.boxes, inner)
 	if n > 0 || inner.Empty() {
 		return inner
 	}

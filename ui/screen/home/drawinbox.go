@@ -30,6 +30,7 @@ func (s *Screen) inboxBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 		box.Facts = nil
 	}
 	inner := box.Draw(dst, area, f.P)
+	s.drag.boxes = append(s.drag.boxes, inner)
 	if len(in.entries) == 0 {
 		paint.Clip(dst, inner.Min.X+1, inner.Min.Y, inner.Max.X, "nothing is held: what comes in a moment is asked here", f.P.S(themes.Muted))
 		return

@@ -41,6 +41,9 @@ type Config struct {
 	// Agents are those that are installed here; nil: nobody looks.
 	Agents func(ctx context.Context) []dialog.Choice
 
+	// Copy fills the person's clipboard, and says that it did.
+	Copy func(text, what string) tea.Cmd
+
 	// Export writes a session's changes and returns the file's name, or is nil.
 	Export func(ctx context.Context, session string) (file string, err error)
 }
@@ -77,7 +80,8 @@ type Screen struct {
 	below   dialog.Dialog // the opened question that it is about, or nil
 	about   string        // whose question that is; "": none's
 	shown   preview
-	preview bool          // it was turned on or off, against what the size would have
+	preview bool // it was turned on or off, against what the size would have
+	drag    dragging
 	trashed []api.Session // that were put into the trash since the program started, as they were then, oldest first
 }
 
@@ -187,6 +191,10 @@ func (s *Screen) Leave() intent.Intent {
 // New, Resume, Fork or Quit, of the selected session.
 func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	s.inbox.presses.Key(k.String(), s.cfg.Now())
+	if s.drag.live { // it lets go of what the mouse selects
+		s.drag.held, s.drag.live = false, false
+		return nil, nil
+	}
 	i, cmd := s.key(k)
 	s.inbox.guard.Key(s.cfg.Now())
 	return i, tea.Batch(cmd, s.settle())
