@@ -44,7 +44,12 @@ func TestOpenOutside(t *testing.T) {
 	lies("parse.go", "file "+files[0].Key+" at ", leader, "2", "e")
 	lies("changes.diff", "patch of {\"files\":[{\"key\":\""+files[0].Key+"\"}]}\n", "E")
 	lies("changes.diff", "patch of {\"action\":5}\n", "4", "g", "j", "E")
-	d.press("2", "j", "j")
+	d.press("enter")
+	d.shows("E opens the diff in your pager")
+	lies("changes.diff", "patch of {\"action\":5}\n", "E")
+	d.press("esc", "G", "enter", "E")
+	d.shows("no file was changed: there is no diff")
+	d.press("esc", "2", "j", "j")
 	d.press("e")
 	d.shows("the file was deleted: E opens its diff")
 }

@@ -43,6 +43,18 @@ func (d *driver) carried(n int) []api.ApplyRequest {
 	return d.c.Carried()
 }
 
+// What w writes where nothing is selected is said: all, not the row.
+func TestApplyHint(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 200, 50, "plain")
+	for _, pane := range []string{"4", "2"} {
+		d.press(leader, pane)
+		d.shows("w apply all…")
+		d.press("space")
+		d.shows("w apply…")
+	}
+}
+
 // An apply is shown, chosen, confirmed once and carried out as it was planned;
 // then there is what to do next, and undoing it goes the same way.
 func TestApplyFromTheScreens(t *testing.T) {

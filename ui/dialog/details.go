@@ -13,6 +13,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
@@ -28,6 +29,8 @@ type Details struct {
 	plain bool // graphs are of ordinary characters
 
 	// Of an action:
+	Action  int
+	changed bool // files
 	execs   []api.Exec
 	loaded  bool
 	problem string
@@ -44,6 +47,22 @@ func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	}
 	d.draw(dst, area, f, title, rows, foot(keys.Reading, nil), text{})
 	return nil
+}
+
+// Handle passes on that an action's diff is to be opened, too.
+func (d *Details) Handle(i intent.Intent) intent.Intent {
+	if _, diff := i.(intent.Read); diff {
+		return i
+	}
+	return d.sheet.Handle(i)
+}
+
+// Why says what has no diff.
+func (d *Details) Why(i intent.Intent) string {
+	if _, diff := i.(intent.Read); diff && !d.changed {
+		return "no file was changed: there is no diff"
+	}
+	return ""
 }
 
 // adder adds facts to rows, but for those without a value.
@@ -71,7 +90,7 @@ type State struct {
 // ActionDetails tells of an action. The function says what it is now, so that
 // the dialog stays right while the action goes on.
 func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Apply, describe func(api.Action, time.Time) State) *Details {
-	d := &Details{Title: fmt.Sprintf("Action #%d", n)}
+	d := &Details{Title: fmt.Sprintf("Action #%d", n), Action: n}
 	d.build = func(dst uv.Screen, width int, now time.Time) []row {
 		a, ok := get()
 		if !ok {
@@ -92,8 +111,8 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 		if !a.EndedAt.IsZero() {
 			add("ended", a.EndedAt.Local().Format("15:04:05"), themes.Surface)
 		}
-		if a.Files > 0 {
-			add("changes", fmt.Sprintf("%s, +%d −%d lines", paint.Count(a.Files, "file", "files"), a.Added, a.Removed), themes.Surface)
+		if d.changed = a.Files > 0; d.changed {
+			add("changes", fmt.Sprintf("%s, +%d −%d lines: %s opens the diff in your pager", paint.Count(a.Files, "file", "files"), a.Added, a.Removed, keys.First(intent.Read{}, keys.Reading)), themes.Surface)
 		}
 		if e := a.Effects; e != nil {
 			k, name := themes.Surface, "did"

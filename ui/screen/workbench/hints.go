@@ -212,6 +212,15 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 			}
 		}
 		return h, s.whole(dst, q) // else the row can't show all of it; enter does
+	case intent.Apply:
+		all := len(s.asking.list.Marked()) == 0
+		if s.view.focus == intent.Changes {
+			scope := s.changes.pane.Scope()
+			all = s.changes.pane.Selected() == 0 && scope.Action == 0 && scope.Since == 0
+		}
+		if all { // and not the row alone, as with other keys
+			h.Words = "apply all…"
+		}
 	case intent.Deny:
 		h.Off = !s.ready()
 	case intent.Keep, intent.Rollback:

@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
@@ -243,6 +244,8 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		return s.travelled(d, r)
 	case intent.TakeOut:
 		return s.takeOut(r, d.Target())
+	case intent.Read:
+		return s.cfg.Open(s.link.ID, Reading{Patch: &api.PatchRequest{Scope: api.Scope{Action: d.(*dialog.Details).Action}}})
 	case intent.UndoApply:
 		s.asking.dialogs.close(d)
 		return s.ops.undo(r.ID)

@@ -146,7 +146,11 @@ func (s *Screen) help() {
 }
 
 func (s *Screen) palette() {
-	all := append(s.takes(s.below()), s.offers()...)
+	all := s.takes(s.below())
+	if !slices.ContainsFunc(all, func(b keys.Binding) bool { return b.Intent == intent.Intent(intent.CopyDiff{}) }) {
+		all = append(all, copyDiffCommand()) // it says why there is none
+	}
+	all = append(all, s.offers()...)
 	seen := map[string]bool{}
 	places := append(s.scopes(), keys.Lists, keys.Actions, keys.Changes, keys.Leader, keys.Panes)
 	if s.typing() { // the ways from there come first

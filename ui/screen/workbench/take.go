@@ -36,7 +36,7 @@ func (s *Screen) takes(t state.Target) (out []keys.Binding) {
 			return []keys.Binding{take("copy command", "the command", unbroken(q.Command.Title()))}
 		}
 	}
-	diff := keys.Command("copy diff", "as git apply takes it", intent.CopyDiff{})
+	diff := copyDiffCommand()
 	switch s.view.focus {
 	case intent.Changes:
 		if path := s.changes.pane.Path(); path != "" {
@@ -59,6 +59,10 @@ func (s *Screen) takes(t state.Target) (out []keys.Binding) {
 		}
 	}
 	return out
+}
+
+func copyDiffCommand() keys.Binding {
+	return keys.Command("copy diff", "as git apply takes it", intent.CopyDiff{})
 }
 
 func takesOfHost(host string, port int) []keys.Binding {
@@ -112,11 +116,7 @@ func (s *Screen) patch() (api.PatchRequest, bool) {
 
 // copyDiff copies the diff of what is selected.
 func (s *Screen) copyDiff() tea.Cmd {
-	r, ok := s.patch()
-	if !ok {
-		s.tell(themes.Info, "nothing is selected that has a diff")
-		return nil
-	}
+	r, _ := s.patch()
 	return ask(s.core, "copying the diff", func(ctx context.Context, c link.Client, id string) (string, error) {
 		p, err := c.Patch(ctx, id, r)
 		if err != nil {
@@ -150,11 +150,7 @@ type Reading struct {
 // outside opens what is selected in the person's own editor or pager.
 func (s *Screen) outside(i intent.Intent) tea.Cmd {
 	if _, diff := i.(intent.Read); diff {
-		r, ok := s.patch()
-		if !ok {
-			s.tell(themes.Info, "nothing is selected that has a diff")
-			return nil
-		}
+		r, _ := s.patch()
 		return s.cfg.Open(s.link.ID, Reading{Patch: &r})
 	}
 	pane := &s.changes.pane

@@ -150,6 +150,10 @@ func (s *Screen) whyAction(i intent.Intent) string {
 		if s.st.Session.State == api.SessionStarting {
 			return "the session is still starting"
 		}
+	case intent.CopyDiff, intent.Read:
+		if _, ok := s.patch(); !ok {
+			return "nothing is selected that has a diff"
+		}
 	case intent.View, intent.Blame, intent.Edit:
 		if s.changes.pane.File() == "" {
 			return "no file is selected in Changes"
