@@ -106,3 +106,29 @@ func TestCopyModeMarks(t *testing.T) {
 	d.press(leader, "4", "G", "k", "B")
 	d.shows("the scrollback hasn't where #12 began")
 }
+
+// In a replay copy mode has them too, also where the screen
+// isn't whole.
+func TestCopyModeMarksInReplay(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []string{"", "nobody can read this"} {
+		c := sceneRecord(false)
+		c.SetRecord(func(r *record) {
+			r.printed = []piece{{off: time.Second, data: strings.Repeat("a line\n", 10)}}
+			if lost != "" {
+				r.printed = append(r.printed, piece{off: 2 * time.Second, lost: lost})
+			}
+			r.marks = []api.Begun{{Action: 5, Back: 7}, {Action: 6, Back: 3}}
+		})
+		d := bench(t, c, 120, 35, "plain")
+		d.press("[")
+		d.shows("REPLAY")
+		d.idle()
+		d.press(leader, "[")
+		d.shows("copy mode")
+		d.press("[")
+		d.shows("#6  copy mode  8/22")
+		d.press("[")
+		d.shows("#5  copy mode  4/22")
+	}
+}

@@ -17,6 +17,7 @@ type record struct {
 	course  api.Timeline
 	courses *atomic.Int64 // how often it was read
 	printed []piece
+	marks   []api.Begun // where actions began on the screen that a reading begins with
 	found   []api.Hit
 	notes   []string      // what a search says it couldn't search
 	behind  int           // how often a search finds nothing yet
@@ -165,8 +166,15 @@ func (c *fakeClient) TerminalAt(ctx context.Context, id string, offset time.Dura
 		}
 	}
 	key.Data = []byte(before.String())
-	t := &fakeStream{out: make(chan api.Frame, len(after)+3), done: make(chan struct{}), sent: make(chan struct{}, 1)}
-	for _, f := range slices.Concat([]api.Frame{api.TimeFrame(offset), key}, after, []api.Frame{{Kind: api.FrameEnd}}) {
+	t := &fakeStream{out: make(chan api.Frame, len(after)+5), done: make(chan struct{}), sent: make(chan struct{}, 1)}
+	first := []api.Frame{api.TimeFrame(offset), key}
+	if len(after) > 0 && after[0].Kind == api.FrameDamage {
+		first, after = append(first, after[0]), after[1:]
+	}
+	if len(r.marks) > 0 {
+		first = append(first, api.MarksFrame(r.marks))
+	}
+	for _, f := range slices.Concat(first, after, []api.Frame{{Kind: api.FrameEnd}}) {
 		t.out <- f
 	}
 	close(t.out)

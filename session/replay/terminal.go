@@ -27,7 +27,8 @@ const End = 100 * 365 * 24 * time.Hour
 // Terminal yields a session's terminal from a time on, which is since the session
 // began: an api.FrameTime and the keyframe of the screen as it was then, what was
 // printed since, each piece after an api.FrameTime when that has moved on, and
-// api.FrameEnd. A part of the record that can't be read is an api.FrameDamage, and
+// api.FrameEnd. An api.FrameMarks after the keyframe, and between the pieces, says where
+// commands began, of those that did since the keyframe that the record has before. A part of the record that can't be read is an api.FrameDamage, and
 // then comes the keyframe with which it goes on, if there is one. A frame's data is
 // valid until the next one.
 func Terminal(ctx context.Context, st *store.Store, id string, offset time.Duration) iter.Seq2[api.Frame, error] {
@@ -47,6 +48,7 @@ func Terminal(ctx context.Context, st *store.Store, id string, offset time.Durat
 		}
 		p := player{id: id, removed: removed, screen: screen.New(began.Cols, began.Rows), cols: began.Cols, rows: began.Rows, at: offset.Truncate(time.Millisecond), yield: yield}
 		lead := r.Lead(began.StartedAt)
+		p.begins = func(from time.Duration) ([]mark, error) { return begins(ctx, st, began, from) }
 		for f, err := range r.From(p.at - lead) {
 			if err == nil {
 				err = ctx.Err()
@@ -57,6 +59,34 @@ func Terminal(ctx context.Context, st *store.Store, id string, offset time.Durat
 		}
 		_ = p.begin() && p.pass(api.Frame{Kind: api.FrameEnd}) // or the reader has enough
 	}
+}
+
+// mark is where a command began.
+type mark struct {
+	action int
+	at     time.Duration
+	line   int // as the screen numbers it
+}
+
+// begins are the commands that began after a time, in their order.
+func begins(ctx context.Context, st *store.Store, s api.Session, from time.Duration) (out []mark, err error) {
+	for c, err := range st.Courses(ctx, s.ID, store.KindAction, 1, 0) {
+		at := c.At.Sub(s.StartedAt)
+		if err == nil && at < from {
+			continue
+		}
+		var a struct{ Kind api.ActionKind }
+		if err == nil {
+			err = json.Unmarshal(c.Doc, &a)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if a.Kind == api.KindCommand {
+			out = append(out, mark{action: int(c.Key), at: at})
+		}
+	}
+	return out, nil
 }
 
 // started is a session as it was first recorded: its terminal's first size is in no
@@ -83,6 +113,9 @@ type player struct {
 	at         time.Duration // of the session, the last that was passed on
 	begun      bool          // the screen was passed on
 	damage     bool          // something before that couldn't be read
+	begins     func(from time.Duration) ([]mark, error)
+	next       []mark // commands that begin later; nil before the first frame
+	marks      []mark // where others did
 	yield      func(api.Frame, error) bool
 }
 
@@ -98,11 +131,24 @@ func (p *player) take(f store.Frame, at time.Duration, err error) bool {
 	case err != nil:
 		p.yield(api.Frame{}, fmt.Errorf("cannot read the terminal's record: %w", err))
 		return false
+	case p.next == nil:
+		next, err := p.begins(at)
+		if err != nil {
+			p.yield(api.Frame{}, fmt.Errorf("cannot read where actions began: %w", err))
+			return false
+		}
+		p.next = append([]mark{}, next...)
+		return p.take(f, at, nil)
 	case !p.begun && at <= p.at:
 		p.show(f, at)
 		return true
 	case !p.begin():
 		return false
+	}
+	for ; len(p.next) > 0 && p.next[0].at < at; p.next = p.next[1:] {
+		if !p.pass(api.MarksFrame([]api.Begun{{Action: p.next[0].action}})) {
+			return false
+		}
 	}
 	if at > p.at {
 		p.at = at
@@ -115,7 +161,9 @@ func (p *player) take(f store.Frame, at time.Duration, err error) bool {
 
 // show makes a frame a part of the screen.
 func (p *player) show(f store.Frame, at time.Duration) {
+	p.reach(at)
 	if f.Kind == store.FrameKey {
+		p.marks = nil // their lines aren't known any more
 		p.screen, p.cols, p.rows, p.damage = screen.New(f.Cols, f.Rows), f.Cols, f.Rows, false
 	}
 	p.screen.At(at)
@@ -128,17 +176,39 @@ func (p *player) show(f store.Frame, at time.Duration) {
 	}
 }
 
+// reach marks the commands that began before a time.
+func (p *player) reach(at time.Duration) {
+	for ; len(p.next) > 0 && p.next[0].at < at; p.next = p.next[1:] {
+		m := p.next[0]
+		m.line = p.screen.Line()
+		p.marks = append(p.marks, m)
+	}
+}
+
+// marked are the marks whose lines are still there.
+func (p *player) marked() bool {
+	var out []api.Begun
+	now := p.screen.Line()
+	for _, m := range p.marks {
+		if m.line <= now && p.screen.RowOf(m.line) >= 0 {
+			out = append(out, api.Begun{Action: m.action, Back: now - m.line})
+		}
+	}
+	return len(out) == 0 || p.pass(api.MarksFrame(out))
+}
+
 // begin passes the screen on, if it wasn't yet.
 func (p *player) begin() bool {
 	if p.begun {
 		return true
 	}
 	p.begun = true
+	p.reach(p.at + time.Millisecond) // times have been cut to these
 	p.screen.At(p.at)
 	p.screen.Settle()
 	return p.pass(api.TimeFrame(p.at)) &&
 		p.pass(api.Frame{Kind: api.FrameKeyframe, Cols: p.cols, Rows: p.rows, Data: p.screen.Keyframe()}) &&
-		(!p.damage || p.damaged())
+		(!p.damage || p.damaged()) && p.marked()
 }
 
 func (p *player) damaged() bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -336,5 +337,63 @@ func TestRemovedWhileReplayed(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("removed %v: %q", removed, said)
 		}
+	}
+}
+
+// Where commands began is told with the screen as it was, and while it goes on.
+func TestTerminalMarksCommands(t *testing.T) {
+	st := open(t)
+	s := session(t, st, "a", 40, 5)
+	p := newPrinter(t, st, "a", 40, 5)
+	apart := func() { // the record of a terminal has milliseconds
+		for end := time.Now().Add(3 * time.Millisecond); time.Now().Before(end); {
+		}
+	}
+	began := func(n int, kind api.ActionKind) {
+		apart()
+		record(t, st, s.ID, "action.held", store.KindAction, int64(n), api.Action{N: n, Kind: kind})
+		apart()
+	}
+	p.print([]byte(strings.Repeat("before\r\n", 10)))
+	began(1, api.KindCommand)
+	p.print([]byte("one\r\n"))
+	began(2, api.KindEdit)
+	p.print([]byte("more\r\n"))
+	began(3, api.KindCommand)
+	half := time.Since(s.StartedAt)
+	apart()
+	p.print([]byte("three\r\n"))
+	began(4, api.KindCommand)
+	p.print([]byte("four\r\n"))
+	p.close()
+	at := func(from time.Duration) (lines []string) {
+		w := &watcher{}
+		for f, err := range Terminal(t.Context(), st, s.ID, from) {
+			if err == nil {
+				err = w.see(f)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range f.Marks() {
+				if f.Kind == api.FrameMarks {
+					lines = append(lines, fmt.Sprintf("#%d at %d", m.Action, w.screen.Line()-m.Back))
+				}
+			}
+		}
+		return lines
+	}
+	want := []string{"#1 at 10", "#3 at 12", "#4 at 13"}
+	for _, from := range []time.Duration{0, half, End} {
+		if got := at(from); !slices.Equal(got, want) {
+			t.Errorf("from %v on it is %q, want %q", from, got, want)
+		}
+	}
+	apart()
+	p = newPrinter(t, st, "a", 40, 5) // which begins with a keyframe: what was before isn't known
+	p.print([]byte("later\r\n"))
+	p.close()
+	if got := at(End); len(got) > 0 {
+		t.Errorf("of a screen that was recorded as a whole it is told where %q began", got)
 	}
 }

@@ -164,37 +164,41 @@ func (r *Replay) to(at *spot, m api.Moment) error {
 		then.Apply(e)
 	}
 	then.Seq = max(then.Seq, found.Seq)
-	emu, lost, err := r.keyframe(ctx, found.Offset)
+	emu, marks, lost, err := r.keyframe(ctx, found.Offset)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	r.Screen.put(emu)
+	r.Screen.feed(marks, nil)
 	at.began, at.seq, at.off = found.Time.Add(-found.Offset), found.Seq, found.Offset
 	// Without its screen the rest is worth showing.
 	r.tell(*at, Moved{State: then, Lost: lost, Err: err})
 	return nil
 }
 
-// keyframe is the terminal as it was at a time; nil without an error if there was
-// none by then.
-func (r *Replay) keyframe(ctx context.Context, offset time.Duration) (emu Emulator, lost string, err error) {
+// keyframe is the terminal as it was at a time, and where actions began there; nil without
+// an error if there was none by then.
+func (r *Replay) keyframe(ctx context.Context, offset time.Duration) (emu Emulator, marks api.Frame, lost string, err error) {
 	conn, done, err := r.join(ctx, offset)
 	if err != nil {
-		return nil, "", err
+		return nil, marks, "", err
 	}
 	defer done()
 	for {
 		f, err := conn.Read()
 		switch {
-		case emu != nil: // what comes next says whether that was whole
-			if err == nil && f.Kind == api.FrameDamage {
-				lost = string(f.Data)
+		case emu != nil && err == nil && f.Kind == api.FrameDamage: // it isn't whole
+			lost = string(f.Data)
+			continue
+		case emu != nil:
+			if err == nil && f.Kind == api.FrameMarks {
+				marks = f
 			}
-			return emu, lost, nil
+			return emu, marks, lost, nil
 		case err != nil:
-			return nil, "", err
+			return nil, marks, "", err
 		case f.Kind == api.FrameEnd:
-			return nil, "", nil
+			return nil, marks, "", nil
 		}
 		emu = r.link.drawn(f, offset)
 	}
