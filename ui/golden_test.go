@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -127,6 +128,30 @@ func TestGolden(t *testing.T) {
 			return d
 		}, "Rules made"},
 		{"flood", keysOn([]api.Question{sceneFlood()}, leader, "a", "w"), "many"},
+		{"tour-first", touring(Options{}), "Tour 1/9"},
+		{"tour-middle", touring(Options{}, leader, "4", "k", "enter"), "Tour 4/9"},
+		{"watching-only", touring(Options{Watching: true}, "4", "a"), "you are watching only"},
+		{"copy-mode", keysOn(nil, leader, "[", "/", "p", "a", "r", "s", "e", "enter", "V", "k"), "copy mode"},
+		{"layout-watching", keysOn(nil, leader, "space", "w"), "watching"},
+		{"layout-reviewing", keysOn(nil, leader, "space", leader, "space", "w"), "reviewing"},
+		{"layout-deciding", keysOn([]api.Question{sceneQuestion()}, leader, "space", leader, "space", "O", "4", "w"), "deciding"},
+		{"changes-zoomed", keysOn(nil, leader, "2", "z", "w"), "notes.txt"},
+		{"help-search", keysOn(nil, leader, "2", "?", "/", "b", "l", "a", "m", "e"), "blame"},
+		{"topic", keysOn(nil, leader, "4", "?", "tab", "w"), "Help:"},
+		{"theme", keysOn(nil, leader, "c", "down", "down"), "Colours"},
+		{"agent-copies", func(t *testing.T, w, h int, theme string) *driver {
+			d := joinedAt(t, w, h, Options{})
+			d.prints(copying("go test ./...\n\x1b[31mof the agent"))
+			d.shows("to your clipboard")
+			d.press(leader, "a")
+			d.advance(time.Second)
+			return d
+		}, "May the agent copy"},
+		{"lost", func(t *testing.T, w, h int, theme string) *driver {
+			d := bench(t, sceneWorkbench(sceneQuestion()), w, h, theme)
+			d.c.Break(errors.New("connection reset by peer"))
+			return d
+		}, "DISCONNECTED"},
 	}
 	for _, s := range scenes {
 		for _, size := range sizes {
@@ -156,6 +181,15 @@ func keysOn(qs []api.Question, keys ...string) func(*testing.T, int, int, string
 			}
 			d.press(strings.TrimPrefix(k, "key "))
 		}
+		return d
+	}
+}
+
+// touring opens the scene as one who may be shown the tour, and presses keys.
+func touring(o Options, keys ...string) func(*testing.T, int, int, string) *driver {
+	return func(t *testing.T, w, h int, _ string) *driver {
+		d := toured(t, t.TempDir(), w, h, o)
+		d.press(keys...)
 		return d
 	}
 }

@@ -240,7 +240,7 @@ func TestHomeTellsOfAnEnd(t *testing.T) {
 	s := sceneSession()
 	s.State, s.EndedAt, s.Exit, s.Held, s.Unapplied = api.SessionEnded, sceneNow, &api.Exit{Code: 3}, 0, 2
 	c.Put(api.Event{Session: &s})
-	d.shows("fix-tests ended: exit 3; 2 files aren't in the project · enter review · w apply…")
+	d.shows("fix-tests ended: exit 3; 2 unapplied · enter review · w apply…")
 	d.shows("R replay")
 	c.SetApply(func(r api.ApplyRequest) api.ApplyPlan { return scenePlan(r, 1) })
 	d.press("w")

@@ -17,13 +17,18 @@ import (
 // joined shows a session whose terminal is a real one.
 func joined(t *testing.T, o Options) *driver {
 	t.Helper()
+	return joinedAt(t, 120, 35, o)
+}
+
+func joinedAt(t *testing.T, cols, rows int, o Options) *driver {
+	t.Helper()
 	c := sceneWorkbench()
 	o.Session, o.Theme = sceneSession().ID, "plain"
 	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	if o.Config == nil {
 		o.Config = config.Load(func(string) string { return "" })
 	}
-	d := drive(t, c, 120, 35, o)
+	d := drive(t, c, cols, rows, o)
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
 	d.idle()
 	d.advance(time.Second)

@@ -45,7 +45,11 @@ func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	if d.Glyph != "" {
 		title = append([]text{{d.Glyph + " ", d.Token}}, title...)
 	}
-	d.draw(dst, area, f, title, rows, foot(keys.Reading, nil), text{})
+	hints := foot(keys.Reading, nil)
+	if len(rows)+d.chrome(1, false) <= area.Dy() {
+		hints = slices.DeleteFunc(hints, func(h paint.Hint) bool { return h.Key == keys.First(intent.Page{By: 1}, keys.Reading) })
+	}
+	d.draw(dst, area, f, title, rows, hints, text{})
 	return nil
 }
 
@@ -269,7 +273,7 @@ func DeniedForGood(a api.Attempt) bool {
 func howToChange(a api.Attempt) string {
 	switch {
 	case a.AllowedWithoutRule() && a.Failure != "" && a.Pattern() != "":
-		return "A in Network makes a rule for it"
+		return "press A in Network: a rule for it"
 	case a.Verdict != api.Deny:
 		return ""
 	case DeniedForGood(a):
@@ -277,7 +281,7 @@ func howToChange(a api.Attempt) string {
 	case a.Protocol != "tcp" && a.Protocol != "udp" && a.Protocol != "icmp":
 		return ""
 	}
-	return "a in Network allows its next try in this session, A by a rule for longer; stepbox allow does, too"
+	return "press a in Network: allowed from its next try on, in this session; A makes it a rule; stepbox allow does, too"
 }
 
 func program(a api.Attempt) string {

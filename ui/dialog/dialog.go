@@ -40,7 +40,7 @@ type Dialog interface {
 	Handle(i intent.Intent) intent.Intent
 	// Fail says in it why what followed from it could not be done.
 	Fail(words string)
-	// Leave says what esc does.
+	// Leave says what esc does, or nothing where its key's own word does.
 	Leave() string
 	// Wheel scrolls by rows.
 	Wheel(by int)
@@ -143,7 +143,7 @@ func (s *sheet) Target() state.Target          { return state.Target{} }
 func (s *sheet) Care(intent.Intent) state.Care { return state.AtOnce }
 func (s *sheet) Why(intent.Intent) string      { return "" }
 func (s *sheet) Fail(string)                   {}
-func (s *sheet) Leave() string                 { return "back" }
+func (s *sheet) Leave() string                 { return "" }
 func (s *sheet) Dock(uv.Screen, int) int       { return s.dock }
 
 // dockRows is what most questions need, so that one after the other is in the same place.

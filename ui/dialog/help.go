@@ -101,11 +101,26 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	return h.find.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "a word of what it does, or a key")
 }
 
-// page is a topic's text in rows: its lines are broken already.
+// page is a topic's text in rows. Its lines may be longer than there is room: paragraphs
+// are broken anew, and of others what is in the last column.
 func page(dst uv.Screen, words string, width int) []row {
 	rows := []row{{}}
-	for line := range strings.Lines(words) {
-		rows = append(rows, row{spans: []text{{paint.Shorten(dst, strings.TrimRight(line, "\n"), width), themes.Surface}}})
+	for part := range strings.SplitSeq(strings.TrimRight(words, "\n"), "\n\n") {
+		if !strings.HasPrefix(part, " ") {
+			part = strings.Join(strings.Fields(part), " ")
+		}
+		for line := range strings.SplitSeq(part, "\n") {
+			at := 0
+			if i := strings.LastIndex(line, "  "); i >= 0 {
+				at = i + 2
+			}
+			column := text{line[:at], themes.Surface}
+			for _, r := range paint.Wrap(dst, line[at:], min(width, 78)-paint.Width(dst, column.s)) {
+				rows = append(rows, row{spans: []text{column, {r, themes.Surface}}})
+				column.s = strings.Repeat(" ", paint.Width(dst, column.s))
+			}
+		}
+		rows = append(rows, row{})
 	}
 	return rows
 }
@@ -185,7 +200,9 @@ func (h *Help) found(dst uv.Screen, width int) []row {
 				rows = append(rows, row{spans: []text{{"Help: " + t.Name, themes.Strong}}})
 				said = true
 			}
-			rows = append(rows, row{indent: 2, spans: []text{{paint.Shorten(dst, strings.TrimSpace(line), width-2), themes.Surface}}})
+			for _, r := range paint.Wrap(dst, strings.TrimSpace(line), width-2) {
+				rows = append(rows, row{indent: 2, spans: []text{{r, themes.Surface}}})
+			}
 		}
 	}
 	if len(rows) == 2 {

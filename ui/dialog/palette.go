@@ -24,6 +24,7 @@ type Palette struct {
 	below func() state.Target
 	line  Line
 	title string
+	does  string // what enter does
 	at    int
 	first int // first command in view
 }
@@ -31,13 +32,13 @@ type Palette struct {
 // NewPalette offers commands; why says why one does nothing now, and below what
 // they would decide.
 func NewPalette(all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
-	return &Palette{all: all, why: why, below: below, line: NewLine(100), title: "Commands"}
+	return &Palette{all: all, why: why, below: below, line: NewLine(100), title: "Commands", does: "run"}
 }
 
 // NewMenu offers a few of them.
 func NewMenu(title string, all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
 	p := NewPalette(all, why, below)
-	p.title = title
+	p.title, p.does = title, "choose"
 	return p
 }
 
@@ -129,7 +130,7 @@ func fuzzy(name, want string) (int, bool) {
 }
 
 // The palette's columns: a name, the keys, the command of a shell.
-const nameCols, keyCols, plainCols = 22, 16, 24
+const nameCols, keyCols, plainCols = 22, 16, 30
 
 // plain is the command of a shell that does what a binding does, or nothing.
 func plain(b keys.Binding) string {
@@ -140,7 +141,7 @@ func plain(b keys.Binding) string {
 }
 
 func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := p.measure(area, 104)
+	width := p.measure(area, 128)
 	found := p.found()
 	p.at = max(0, min(p.at, len(found)-1))
 	// The list scrolls under the line, and keeps its height while letters narrow
@@ -181,6 +182,6 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	}
 	p.top = 0
 	body := p.draw(dst, area, f, []text{{p.title, themes.Strong}}, rows,
-		[]paint.Hint{{Key: keys.First(intent.Yes{}, keys.Picker), Words: "run"}, {Key: "↑↓", Words: "choose"}, {Key: "esc", Words: "close"}}, note)
+		[]paint.Hint{{Key: keys.First(intent.Yes{}, keys.Picker), Words: p.does}, {Key: "↑↓", Words: "select"}, {Key: "esc", Words: "close"}}, note)
 	return p.line.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
 }

@@ -234,6 +234,16 @@ func First(i intent.Intent, place Scope) string {
 	return ""
 }
 
+// Short is what the last line calls an intent in a place.
+func Short(i intent.Intent, place Scope) string {
+	for _, b := range In(place) {
+		if b.Intent == i {
+			return b.Short
+		}
+	}
+	return ""
+}
+
 // OfPanes are the keys of the panes in a place, as people read them.
 func OfPanes(place Scope) string {
 	var all []string

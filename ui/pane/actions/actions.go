@@ -234,7 +234,9 @@ func (p *Pane) digits() int {
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	items := p.rows()
 	box := paint.Box{Number: f.Number, Title: rows.Title("Actions", p.filter, p.found, len(p.State.Actions)), Focused: f.Focused, Zoomed: f.Zoomed, Foot: p.Notice, Facts: p.facts(f)}
-	box.Right = p.List.State(len(items), p.List.Follows() || p.Auto, area.Dx(), f)
+	if !p.filter.Narrows() { // then the title counts, and nothing new pulls along
+		box.Right = p.List.State(len(items), p.List.Follows() || p.Auto, area.Dx(), f)
+	}
 	inner := box.Draw(dst, area, f.P)
 	p.area = inner
 	if inner.Empty() {

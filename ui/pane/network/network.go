@@ -138,7 +138,9 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	folds := p.rows()
 	box := paint.Box{Number: f.Number, Title: rows.Title("Network", p.filter, p.found, len(p.State.Attempts)), Focused: f.Focused, Zoomed: f.Zoomed}
 	box.Facts = p.facts(f)
-	box.Right = p.List.State(len(folds), p.List.Follows(), area.Dx(), f)
+	if !p.filter.Narrows() {
+		box.Right = p.List.State(len(folds), p.List.Follows(), area.Dx(), f)
+	}
 	inner := box.Draw(dst, area, f.P)
 	p.area = inner
 	if inner.Empty() {

@@ -108,7 +108,7 @@ func Title(name string, f find.Filter, found, of int) string {
 	if !f.Narrows() {
 		return name
 	}
-	return fmt.Sprintf("%s %d of %d", name, found, of)
+	return fmt.Sprintf("%s  %d of %d", name, found, of)
 }
 
 // Step goes to the next or the previous row that has what is asked for; beyond the last

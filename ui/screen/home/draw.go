@@ -304,15 +304,13 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	if s.problem != "" {
 		words, token = "! "+s.problem, themes.Warn
 	}
-	if words != "" {
-		x = paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token)) + 3
-	}
 	scope := s.scope()
 	if s.inbox.here && !s.search.open {
 		scope = []keys.Scope{keys.Inbox}
 	}
-	if s.dialog != nil {
-		return // it has its own
+	if s.dialog != nil { // it has its own keys
+		paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token))
+		return
 	}
 	var hints, last []paint.Hint // how more is found, and the way out: these aren't cut off
 	for i, in := range slices.Backward(scope) {
@@ -329,6 +327,14 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		}
 	}
 	end := r.Max.X - 1 - paint.HintsWidth(dst, last)
+	for at := 0; at >= 0 && x+paint.Width(dst, words) > end-2; { // next steps go before the way out does
+		if at = strings.LastIndex(words, " · "); at >= 0 {
+			words = words[:at]
+		}
+	}
+	if words != "" {
+		x = paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token)) + 3
+	}
 	if x > end {
 		return // a notice has the line
 	}

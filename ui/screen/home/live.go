@@ -112,7 +112,7 @@ func (s *Screen) Ended(x api.Session) {
 	_, _, words := State(x)
 	s.Notice = paint.Clean(name(x)) + " " + words
 	if x.Unapplied > 0 {
-		s.Notice += "; " + paint.Count(x.Unapplied, "file isn't", "files aren't") + " in the project"
+		s.Notice += fmt.Sprintf("; %d unapplied", x.Unapplied)
 	}
 	if s.board == nil { // it comes from there
 		s.chosen = x.ID

@@ -46,7 +46,7 @@ var pastColumns = [...]column{
 	{head: "when", width: 9, from: 40, right: true, token: themes.Muted, text: func(l line) string {
 		return strings.TrimSuffix(paint.Ago(l.now.Sub(l.x.Last())), " ago")
 	}},
-	{head: "project", width: 14, from: 70, token: themes.Muted, text: project},
+	{head: "project", width: 14, from: 76, token: themes.Muted, text: project},
 	{head: "last", width: 40, from: 170, token: themes.Text, text: func(l line) string { return cmp.Or(l.x.LastAction, l.x.Command) }},
 }
 

@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"cmp"
 	"slices"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -51,7 +52,7 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	case s.leader:
 		return s.afterLeaderHints()
 	case d != nil:
-		return []paint.Hint{{Key: "esc", Words: d.Leave()}}
+		return []paint.Hint{{Key: "esc", Words: cmp.Or(d.Leave(), keys.Short(intent.Back{}, d.Scope()))}}
 	case s.find.in != intent.NoPane:
 		return hintsOf(keys.Filtering)
 	case s.reading():
@@ -227,7 +228,7 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		h.Off = inActions && !s.ready()
 	case intent.Jump, intent.Bisect:
 		return h, (!inActions || !held) && !s.empty()
-	case intent.Toggle, intent.View, intent.Blame, intent.Looked:
+	case intent.Toggle, intent.View, intent.Blame, intent.Looked, intent.Match:
 		return h, !s.empty()
 	case intent.Open:
 		if s.empty() {

@@ -47,7 +47,7 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piec
 		return
 	}
 
-	fit := func() int { return 2 + width(dst, left) + width(dst, middle) + width(dst, right) }
+	fit := func() int { return 3 + width(dst, left) + width(dst, middle) + width(dst, right) }
 	for fit() > r.Dx() {
 		if !dropLightest(&left, &middle, &right) {
 			break
@@ -67,7 +67,7 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piec
 	x += 1
 	mw := width(dst, middle)
 	start := r.Max.X - width(dst, right) - 1
-	at := max(x, min(x+(start-x-mw)/2, start-mw))
+	at := max(x, min(x+(start-x-mw)/2, start-mw-1))
 	for _, ps := range middle {
 		at = paint.Text(dst, at, r.Min.Y, r.Max.X, ps.text, p.S(ps.token))
 	}

@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -15,11 +16,8 @@ import (
 // can follow comes: who knows the key is not to see it flash.
 const panelAfter = 300 * time.Millisecond
 
-// Columns of the panel: a key and what it does.
-const (
-	panelKey  = 10
-	panelCell = 25
-)
+// panelCell is what a column of the panel takes at least: a key and what it does.
+const panelCell = 25
 
 // panel lists, above the last line, what can follow the leader. It takes no key.
 func (s *Screen) panel(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
@@ -37,15 +35,21 @@ func (s *Screen) panel(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	paint.Fill(dst, frame, p.S(themes.Surface))
 	paint.Heavy(dst, frame, p.S(themes.SurfaceBorder))
 	paint.Text(dst, frame.Min.X+2, frame.Min.Y, frame.Max.X-2, " "+keys.LeaderKey()+" and then ", p.On(themes.Strong, themes.Surface))
-	width := (area.Dx() - 4) / cols
-	for i, b := range all {
-		x, y := frame.Min.X+2+i/height*width, frame.Min.Y+1+i%height
-		key, words := p.On(themes.Key, themes.Surface), p.S(themes.Surface)
-		if s.Why(b.Intent) != "" {
-			key, words = p.On(themes.KeyOff, themes.Surface), p.On(themes.KeyOff, themes.Surface)
+	x, end := frame.Min.X+2, frame.Max.X-2
+	for column := range slices.Chunk(all, height) {
+		words, right := x, x
+		for _, b := range column {
+			words = max(words, x+paint.Width(dst, b.First())+2)
 		}
-		end := min(x+width-1, frame.Max.X-1)
-		paint.Clip(dst, x, y, end, b.First(), key)
-		paint.Clip(dst, x+panelKey, y, end, cmp.Or(b.Short, b.Name, b.Help().Desc), words)
+		for i, b := range column {
+			key, look := p.On(themes.Key, themes.Surface), p.S(themes.Surface)
+			if s.Why(b.Intent) != "" {
+				key, look = p.On(themes.KeyOff, themes.Surface), p.On(themes.KeyOff, themes.Surface)
+			}
+			y := frame.Min.Y + 1 + i
+			paint.Clip(dst, x, y, end, b.First(), key)
+			right = max(right, paint.Clip(dst, words, y, end, cmp.Or(b.Short, b.Name, b.Help().Desc), look))
+		}
+		x = right + 4
 	}
 }
