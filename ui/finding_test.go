@@ -46,12 +46,12 @@ func TestActionsAreFiltered(t *testing.T) {
 			d.press(string(r))
 		}
 		d.send(tea.PasteMsg{Content: "a\ny\nd"})
-		d.shows("Actions 0 of 9")
+		d.shows("Actions  0 of 9")
 		d.press("esc")
-		d.lacks("Actions 0 of 9")
+		d.lacks("Actions  0 of 9")
 		d.press("/")
 		d.write("failed")
-		d.shows("Actions 1 of 9")
+		d.shows("Actions  1 of 9")
 		d.shows("go test ./...")
 		d.shows("go get github.com/x/y@latest")
 		d.lacks("src/parse_test.go ")
@@ -83,7 +83,7 @@ func TestFilterIsNoWayPastTheGuard(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4", "/")
 	d.write("no such thing")
-	d.shows("Actions 0 of 9")
+	d.shows("Actions  0 of 9")
 	d.advance(time.Second)
 	d.press("enter", "tab", "a")
 	d.idle()
@@ -133,7 +133,7 @@ func TestChangesAreFiltered(t *testing.T) {
 	d.write("m")
 	d.press("backspace")
 	d.write("M")
-	d.shows("Changes 2 of 5")
+	d.shows("Changes  2 of 5")
 	d.shows("logo.png")
 	d.lacks("notes.txt")
 	d.press("enter", "a")
@@ -160,7 +160,7 @@ func TestNetworkIsFiltered(t *testing.T) {
 	put(d, sceneConnection())
 	d.press(leader, "3", "/")
 	d.write("denied port:443")
-	d.shows("Network 3 of 7")
+	d.shows("Network  3 of 7")
 	d.shows("pastebin.com")
 	d.lacks("169.254.169.254")
 	d.shows(sceneConnection().Connection.Host) // it is held
@@ -173,10 +173,10 @@ func TestNetworkIsFiltered(t *testing.T) {
 		t.Errorf("its action is #%d", got)
 	}
 	d.press("S")
-	d.shows("┏ 3 Network 1 of 7")
+	d.shows("┏ 3 Network  1 of 7")
 	d.shows("/ #11")
 	d.press("ctrl+o", "ctrl+o")
-	d.shows("┏ 3 Network 3 of 7")
+	d.shows("┏ 3 Network  3 of 7")
 	d.press("ctrl+o")
 	d.shows("nothing has led elsewhere yet")
 }
@@ -192,7 +192,7 @@ func TestActionsAndTheirFiles(t *testing.T) {
 	})
 	d := bench(t, c, 120, 35, "plain")
 	d.press(leader, "2", "#")
-	d.shows("┏ 4 Actions 1 of 9")
+	d.shows("┏ 4 Actions  1 of 9")
 	d.shows(`/ file:"src/parse.go"`)
 	d.press("n")
 	if got := d.action(); got != 10 {
@@ -253,7 +253,7 @@ func TestNumbersLeadToActions(t *testing.T) {
 		}
 		d.press("/")
 		d.write("exit≠0")
-		d.shows("Actions 600 of 1200")
+		d.shows("Actions  600 of 1200")
 		d.press("enter", "g", "n")
 		if got := d.action(); got != 3 {
 			t.Errorf("n leads to #%d", got)

@@ -224,7 +224,7 @@ func TestLetThroughWithoutARule(t *testing.T) {
 		d.calmly("a")
 		d.shows("A makes one")
 		d.calmly("enter")
-		d.shows("A in Network makes a rule for it")
+		d.shows("press A in Network: a rule for it")
 		d.press("esc")
 		d.calmly("A")
 		d.shows("Make it a rule")

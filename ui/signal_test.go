@@ -23,6 +23,7 @@ func joined(t *testing.T, o Options) *driver {
 func joinedAt(t *testing.T, cols, rows int, o Options) *driver {
 	t.Helper()
 	c := sceneWorkbench()
+	c.SetScreen(70, 22, strings.ReplaceAll(newScene().Screen, "\n", "\r\n"))
 	o.Session, o.Theme = sceneSession().ID, "plain"
 	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	if o.Config == nil {

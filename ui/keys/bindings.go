@@ -255,7 +255,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("y enter", "", "copy", "copy what is selected, and leave", intent.Yes{}),
 			bind("v space", "", "select", "select characters; again: no longer", intent.SelectText{Mode: int(selection.Chars)}),
 			bind("V", "", "lines", "select lines", intent.SelectText{Mode: int(selection.Lines)}),
-			bind("ctrl+v", "", "block", "select a block", intent.SelectText{Mode: int(selection.Block)}),
+			bind("ctrl+v", "", "", "select a block", intent.SelectText{Mode: int(selection.Block)}),
 			bind("o", "", "", "the other end of what is selected", intent.OtherEnd{}),
 			bind("/", "", "search", "search down; small letters find capitals too", intent.Find{}),
 			bind("?", "", "", "search up", intent.Find{Back: true}),

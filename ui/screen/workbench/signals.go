@@ -45,7 +45,7 @@ func (s *signalling) hear() tea.Cmd {
 		return s.copy(heard.Copied)
 	case !known:
 		if s.waits == "" {
-			s.tellToo(themes.Warn, fmt.Sprintf("the agent wants to copy %s to your clipboard: %s shows it", amount(heard.Copied), afterLeader(intent.FirstHeld{})))
+			s.tellToo(themes.Warn, fmt.Sprintf(agentCopies+"%s to your clipboard: %s shows it", amount(heard.Copied), afterLeader(intent.FirstHeld{})))
 		}
 		s.waits = heard.Copied
 	}
@@ -59,7 +59,10 @@ func (s *Screen) Heard() link.Signals {
 	return out
 }
 
-const agentSays = "the agent says: "
+const (
+	agentSays   = "the agent says: "
+	agentCopies = "the agent wants to copy "
+)
 
 // Says tells what the agent says, beside what is told already, but in the place of what the
 // agent said before.
@@ -78,6 +81,9 @@ func (s *Screen) Name() string { return name(s.present().Session) }
 func (s *signalling) ask() {
 	d := dialog.ConfirmCopies(s.waits)
 	s.asked = d
+	if strings.HasPrefix(s.notice.text, agentCopies) {
+		s.notice = notice{}
+	}
 	s.dialogs.open(d)
 }
 
