@@ -111,7 +111,7 @@ func TestGolden(t *testing.T) {
 			return d
 		}, "go get *"},
 		{"network-denied", keysOn(nil, leader, "3", "g", "j", "w"), "allow"},
-		{"network-denied-details", keysOn(nil, leader, "3", "g", "j", "w", "enter", "w"), "change it"},
+		{"network-denied-details", keysOn(nil, leader, "3", "g", "j", "w", "enter", "w"), "press a in Network"},
 		{"rules", func(t *testing.T, w, h int, theme string) *driver {
 			d := bench(t, sceneWorkbench(), w, h, theme)
 			s := sceneSession()

@@ -235,7 +235,7 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 			}})
 			add("  rule", a.Rule, themes.Surface)
 			if i == len(attempts)-1 {
-				add("  change it", howToChange(a), themes.Surface)
+				add("  change", howToChange(a), themes.Surface)
 			}
 			add("  failure", a.Failure, themes.Warn)
 			add("  program", program(a), themes.Surface)

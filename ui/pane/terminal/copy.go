@@ -313,6 +313,7 @@ func (p *Pane) drawCopy(dst uv.Screen, f paint.Frame) (cursor *tea.Cursor, right
 	}
 	for i, h := range c.find.hits {
 		st := f.P.S(themes.SelectedIdle)
+		st.Underline = uv.UnderlineSingle // among an agent's colours the ground alone is overlooked
 		if i == c.find.at {
 			st = f.P.S(themes.AddedMark)
 		}

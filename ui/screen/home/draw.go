@@ -63,6 +63,9 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		}
 		paint.Behind(dst, under, f.P.S(themes.Faint))
 		f.Focused = true
+		if rows := s.dialog.Dock(dst, under.Dx()); rows > 0 && s.about != "" {
+			under.Max.Y = min(under.Max.Y, under.Min.Y+rows) // no more than it needs
+		}
 		cursor = s.dialog.Draw(dst, under, f)
 		s.drag.boxes = append(s.drag.boxes[:0], s.dialog.Text().Area)
 	}
