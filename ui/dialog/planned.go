@@ -106,10 +106,10 @@ func (p *Plan) list() (out []item) {
 			it := p.file(f.Change, text{})
 			it.rows = joined(it.rows, func(dst uv.Screen, width int) (out []row) {
 				for _, d := range f.Dangers {
-					mark := "    DANGER "
-					for _, s := range paint.Wrap(dst, d, width-len(mark)) {
-						out = append(out, row{spans: []text{{mark, themes.Denied}, {s, themes.Warn}}})
-						mark = strings.Repeat(" ", len(mark))
+					mark, indent := "DANGER", 4
+					for _, s := range paint.Wrap(dst, d, width-indent-len(mark)-1) {
+						out = append(out, row{indent: indent, spans: []text{{mark, themes.Denied}, {" " + s, themes.Warn}}})
+						mark, indent = "", indent+len(mark)
 					}
 				}
 				return out
