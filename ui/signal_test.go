@@ -134,7 +134,7 @@ func TestAgentCopies(t *testing.T) {
 	d.press(leader, "a")
 	d.shows("May the agent copy")
 	d.press("esc")
-	d.shows("doesn't copy to your clipboard in this session")
+	d.shows("doesn't copy in this session")
 	d.advance(time.Minute)
 	d.prints(copying("b"))
 	d.lacks("wants to copy")

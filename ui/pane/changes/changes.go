@@ -267,8 +267,8 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	if n, ok := p.at(); ok && n.file >= 0 && area.Dx() >= 44 {
 		box.Right = append(box.Right, paint.Span{Text: fmt.Sprintf("  %d/%d", n.file+1, p.shown().Total), Style: f.P.S(themes.Muted)})
 	}
-	if p.filter.Narrows() && p.Action == 0 && area.Dx() < 48 {
-		box.Right = nil // how many are found is said first
+	if (p.filter.Narrows() || p.chosen() != "" && p.Since == 0) && p.Action == 0 && area.Dx() < 48 {
+		box.Right = nil // how many are found, or selected, is said first
 	}
 	box.Facts = p.facts(f)
 	inner := box.Draw(dst, area, f.P)
@@ -330,7 +330,7 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 	}
 	var out paint.Line
 	if chosen := p.chosen(); chosen != "" { // it is said above all
-		out = append(out, paint.Span{Text: chosen + "  ", Style: f.P.S(themes.Info)})
+		out = append(out, paint.Span{Text: chosen, Style: f.P.S(themes.Info)}, paint.Span{Text: paint.Between, Style: f.P.S(themes.Faint)})
 	}
 	lines := paint.Line{
 		{Text: paint.Count(n-apart, "file", "files"), Style: f.P.S(themes.Muted)},

@@ -160,10 +160,10 @@ func (p *Pane) toggleHunk() string {
 	case at < 0:
 		return ""
 	case p.Since != 0:
-		p.view.note = "since you looked, whole files are selected (esc, space); hunks in the session's changes, or an action's (s)"
+		p.view.note = "only whole files are selected here (esc, space); hunks in a scope of s"
 		return p.view.note
 	case d.Hash == "" || d.Cut:
-		return "the hunks of this file can't be selected one by one: select the file in the list (esc)"
+		return "this file's hunks can't be selected: select it in the list (esc, space)"
 	case p.all && p.shown().Next != "":
 		p.later = func() { p.toggleHunk() }
 		return ""

@@ -67,7 +67,7 @@ func (r *reaching) why(i intent.Intent) string {
 		if always {
 			return ""
 		}
-		return "it was let through without a rule: A makes one, d denies it from its next try on"
+		return "let through without a rule: A makes one, d denies it from its next try on"
 	case a.Verdict == api.Allow && !deny:
 		return "it is allowed already: d denies it from its next try on"
 	case a.Verdict == api.Deny && deny:

@@ -244,7 +244,7 @@ func (d *dragging) draw(dst uv.Screen, p *paint.Palette) {
 func (s *Screen) tellMouse() {
 	if !s.drag.agents {
 		s.drag.agents = true
-		s.tell(themes.Info, "the agent has the mouse: %s selects here, and shift with the mouse does by your terminal", afterLeader(intent.CopyMode{}))
+		s.tell(themes.Info, "the agent has the mouse: %s selects here, or shift with the mouse", afterLeader(intent.CopyMode{}))
 	}
 }
 

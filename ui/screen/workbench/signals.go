@@ -104,7 +104,7 @@ func (s *signalling) left(d dialog.Dialog) {
 	}
 	s.asked, s.waits = nil, ""
 	s.cfg.Copies[s.link.ID] = false
-	s.tell(themes.Info, "the agent doesn't copy to your clipboard in this session; the palette changes that")
+	s.tell(themes.Info, "the agent doesn't copy in this session; the palette changes that")
 }
 
 // An agent may replace what the person has copied: that is told each time, and is not to

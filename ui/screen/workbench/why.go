@@ -190,7 +190,7 @@ func (s *Screen) whyKeep(a api.Action, selected bool) string {
 	case held && selected && a.State == api.ActionHeld:
 		return fmt.Sprintf("#%d hasn't run yet: %s approves it, %s denies it", a.N, keys.First(intent.Approve{}, keys.Actions), keys.First(intent.Deny{}, keys.Actions))
 	case len(s.asking.list.Marked()) > 0:
-		return "none of the selected actions has changes that wait for a word; a held one is answered by itself"
+		return "none of the selected has changes that wait for a word: answer held ones singly"
 	case !selected:
 		return noAction
 	case a.Review != api.ReviewOpen:
