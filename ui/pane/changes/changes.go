@@ -265,7 +265,11 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		box.Right = paint.Line{{Text: "session", Style: f.P.S(themes.Muted)}}
 	}
 	if n, ok := p.at(); ok && n.file >= 0 && area.Dx() >= 44 {
-		box.Right = append(box.Right, paint.Span{Text: fmt.Sprintf("  %d/%d", n.file+1, p.shown().Total), Style: f.P.S(themes.Muted)})
+		of := p.shown().Total
+		if apart, _, _ := p.shown().apart(); int(n.file) < of-apart {
+			of -= apart // as the title counts
+		}
+		box.Right = append(box.Right, paint.Span{Text: fmt.Sprintf("  %d/%d", n.file+1, of), Style: f.P.S(themes.Muted)})
 	}
 	if (p.filter.Narrows() || p.chosen() != "" && p.Since == 0) && p.Action == 0 && area.Dx() < 48 {
 		box.Right = nil // how many are found, or selected, is said first
@@ -307,6 +311,16 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	return nil
 }
 
+// apart is what is in groups: not what one came for, and folded away.
+func (t *Tree) apart() (files, added, removed int) {
+	for i := range t.nodes {
+		if g := &t.nodes[i]; g.head() {
+			files, added, removed = files+int(g.files), added+g.added, removed+g.removed
+		}
+	}
+	return files, added, removed
+}
+
 // facts count what changed: the files of the tree, and apart from them those that
 // are folded away by their groups.
 func (p *Pane) facts(f paint.Frame) paint.Line {
@@ -322,12 +336,8 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 		}
 		return out
 	}
-	apart, added, removed := 0, t.Added, t.Removed
-	for i := range t.nodes {
-		if g := &t.nodes[i]; g.head() {
-			apart, added, removed = apart+int(g.files), added-g.added, removed-g.removed
-		}
-	}
+	apart, added, removed := t.apart()
+	added, removed = t.Added-added, t.Removed-removed
 	var out paint.Line
 	if chosen := p.chosen(); chosen != "" { // it is said above all
 		out = append(out, paint.Span{Text: chosen, Style: f.P.S(themes.Info)}, paint.Span{Text: paint.Between, Style: f.P.S(themes.Faint)})

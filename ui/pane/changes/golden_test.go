@@ -120,6 +120,7 @@ func TestGolden(t *testing.T) {
 		for _, size := range [][2]int{{44, 14}, {80, 24}, {120, 35}, {200, 50}} {
 			p := &Pane{view: view{split: s.split}}
 			c := sources()
+			c.Total, c.Added, c.Removed = 338, 90915, 65 // with what is folded, as a session counts
 			p.SetChanges(api.Scope{}, NewTree(c))
 			show(t, p, size[0], size[1])
 			p.touched = true

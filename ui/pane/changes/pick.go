@@ -160,7 +160,7 @@ func (p *Pane) toggleHunk() string {
 	case at < 0:
 		return ""
 	case p.Since != 0:
-		p.view.note = "only whole files are selected here (esc, space); hunks in a scope of s"
+		p.view.note = "only whole files here (esc, space); hunks in the session's changes (s)"
 		return p.view.note
 	case d.Hash == "" || d.Cut:
 		return "this file's hunks can't be selected: select it in the list (esc, space)"
