@@ -36,6 +36,10 @@ func TestAstrayKeysAreAnswered(t *testing.T) {
 			d.decided()
 		})
 	}
+	narrow := bench(t, sceneWorkbench(sceneQuestion()), 80, 24, "plain")
+	narrow.press(leader, "a", "x")
+	narrow.shows("x does nothing here: a approve once · ")
+	narrow.lacks("deciding: ") // which would cut it
 	d := drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain"})
 	d.shows("fix-tests")
 	d.press("$")

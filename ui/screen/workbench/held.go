@@ -43,7 +43,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		}
 		x = paint.Text(dst, x, y, stop, words, p.S(themes.Held)) + 3
 	}
-	if s.asking.deciding() {
+	if s.asking.deciding() && !n.ofKey { // what is said of a key needs the room
 		x = paint.Clip(dst, x, y, stop, "deciding: the next question follows", p.S(themes.Info)) + 3
 	}
 	if n.text != "" && (n.ofKey || s.asking.dialogs.over(dst) || s.find.in == intent.Actions || s.view.panes.Of(intent.Actions).Empty()) {
