@@ -284,6 +284,9 @@ func TestGoldenInbox(t *testing.T) {
 				d := drive(t, s.c(), size[0], size[1], Options{Theme: "dark", Version: "v0.1.0", Here: "/home/ada/src/parser",
 					Start: func(context.Context, intent.Begin) (string, error) { return "", nil }})
 				d.shows("fix-tests")
+				if slices.Contains(s.keys, "tab") {
+					d.shows("4 questions")
+				}
 				known := func() { // what is beside, or below, comes after a pause
 					if size[0] >= 120 {
 						d.shows("Last actions")
