@@ -65,6 +65,39 @@ func Told(a api.Answer) (words string, token themes.Token) {
 	return "answered", themes.OK
 }
 
+// Answer is what follows from a key that answers a question as it was shown: Decide, AskReason,
+// AskRule or AskBack, or nil. It is for those that read the same, too, where they were shown.
+func Answer(i intent.Intent, q api.Question, print string, equal bool) intent.Intent {
+	switch i.(type) {
+	case intent.Rollback:
+		return intent.AskBack{Question: q.ID}
+	case intent.Deny:
+		return intent.AskReason{Question: q.ID, Print: print, Equal: equal}
+	case intent.Always:
+		if q.Request != nil {
+			return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove, For: api.ExtentSession}
+		}
+		return intent.AskRule{Question: q.ID, Print: print}
+	}
+	if a := intent.AnswerTo(i); a != "" {
+		return intent.Decide{Question: q.ID, Hash: q.Hash, Answer: a, Equal: equal}
+	}
+	return nil
+}
+
+// RowAnswers says whether a key may answer a question in its row, which shows all of that or
+// doesn't.
+func RowAnswers(i intent.Intent, q api.Question, whole bool) bool {
+	return whole && Plain(q) || namesOne(i, q)
+}
+
+// namesOne says whether a key leads to a rule that names one of the many that are asked
+// about: they needn't have been read.
+func namesOne(i intent.Intent, q api.Question) bool {
+	_, always := i.(intent.Always)
+	return always && q.Connection != nil && q.Connection.Host == ""
+}
+
 // WhyNot says why an answer isn't one to a question, or "".
 func WhyNot(i intent.Intent, q api.Question) string {
 	approve, ok := i.(intent.Approve)

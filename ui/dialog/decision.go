@@ -75,7 +75,7 @@ func (d *Decision) Leave() string {
 // fall on whatever comes next.
 func (d *Decision) Sync(n News) {
 	id := d.shown.ID
-	d.pending = n.Pending[id]
+	d.pending = n.Pending(id)
 	d.place, d.of = n.State.Place(id)
 	if d.over == "" {
 		d.equal, d.also = n.State.Equal(id), n.State.Also[id]
@@ -135,9 +135,8 @@ func (d *Decision) Why(i intent.Intent) string {
 		if why := WhyNot(i, d.shown); why != "" {
 			return why
 		}
-		_, always := i.(intent.Always)
-		if many := d.shown.Connection != nil && d.shown.Connection.Host == ""; d.over == "" && !d.whole && !(always && many) {
-			return d.sheet.unread(d.seen) // but a rule on one of many names just that
+		if d.over == "" && !d.whole && !namesOne(i, d.shown) {
+			return d.sheet.unread(d.seen)
 		}
 	case intent.Keep:
 		if !edit {
@@ -174,20 +173,8 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 	if d.Why(i) != "" {
 		return nil
 	}
-	if a := intent.AnswerTo(i); a != "" {
-		return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: a, Equal: true}
-	}
-	if _, back := i.(intent.Rollback); back {
-		return intent.AskBack{Question: d.shown.ID}
-	}
-	if _, always := i.(intent.Always); always {
-		if d.shown.Request != nil {
-			return intent.Decide{Question: d.shown.ID, Hash: d.shown.Hash, Answer: api.AnswerApprove, For: api.ExtentSession}
-		}
-		return intent.AskRule{Question: d.shown.ID, Print: d.print}
-	}
-	if _, deny := i.(intent.Deny); deny {
-		return intent.AskReason{Question: d.shown.ID, Print: d.print}
+	if of := Answer(i, d.shown, d.print, true); of != nil {
+		return of
 	}
 	was := d.top
 	next := d.sheet.Handle(i)

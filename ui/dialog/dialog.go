@@ -57,8 +57,8 @@ type Dialog interface {
 // News is what the workbench knows now.
 type News struct {
 	State   *state.State
-	Pending map[int64]bool              // questions whose answer is on its way
-	Closed  func(question int64) string // why a question is no longer held
+	Pending func(question int64) bool   // its answer is on its way
+	Closed  func(question int64) string // why it is no longer held
 }
 
 // Writer is a dialog that takes text.

@@ -286,10 +286,11 @@ type (
 	MakeRule struct{ Rule api.Rule }
 	DropRule struct{ Rule api.Rule }
 	// AskReason opens the input for the reason of a denial of a question with all
-	// its text, whose fingerprint was Print.
+	// its text, whose fingerprint was Print, and with Equal of those that read the same.
 	AskReason struct {
 		Question int64
 		Print    string
+		Equal    bool
 	}
 	// AskBack opens the plan that takes an edit back that waits.
 	AskBack struct{ Question int64 }

@@ -153,6 +153,12 @@ func (s *State) Question(id int64) (api.Question, bool) {
 	return s.first(func(q api.Question) bool { return q.ID == id })
 }
 
+// Fresh finds an open question that reads as it did.
+func (s *State) Fresh(id int64, print string) (api.Question, bool) {
+	q, ok := s.Question(id)
+	return q, ok && s.Print(id) == print
+}
+
 func (s *State) first(match func(api.Question) bool) (api.Question, bool) {
 	if i := slices.IndexFunc(s.Questions, match); i >= 0 {
 		return s.Questions[i], true

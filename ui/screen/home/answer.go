@@ -1,15 +1,14 @@
 package home
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
+	"stepbox/ui/answer"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -54,24 +53,19 @@ func (s *Screen) judge(i intent.Intent, repeat bool) tea.Cmd {
 	}
 	r := e.refs[0]
 	why := s.whyNot(i, e)
-	switch _, always := i.(intent.Always); {
+	_, deny := i.(intent.Deny)
+	switch {
 	case why != "":
 		s.Notice = why
-	case repeat || !s.inbox.guard.Takes(s.target(), state.Quiet, s.cfg.Now()):
+	case s.desk.Soon(s.target(), state.Quiet, repeat):
 		return s.tooSoon()
 	case e.q.Subject == api.SubjectEdit:
 		s.open(e) // its differences are what is decided on
-	case intent.AnswerTo(i) == "" && !always: // it is denied, in words
-		s.dialog, s.about = dialog.NewReason(e.q, s.of[r.session].Print(r.id), true), r.session
-	case !(dialog.Plain(e.q) && s.inbox.whole) && !(always && e.q.Connection != nil && e.q.Connection.Host == ""):
+	case !deny && !dialog.RowAnswers(i, e.q, s.inbox.whole):
 		s.open(e)
 		s.Notice = dialog.Unread
-	case always && e.q.Request != nil:
-		return s.decide(r.session, intent.Decide{Question: r.id, Hash: e.q.Hash, Answer: api.AnswerApprove, For: api.ExtentSession})
-	case always:
-		return s.askRule(r.session, e.q)
 	default:
-		return s.decide(r.session, intent.Decide{Question: r.id, Hash: e.q.Hash, Answer: intent.AnswerTo(i), Equal: true})
+		return s.answer(r.Session, dialog.Answer(i, e.q, s.of[r.Session].Print(r.ID), true))
 	}
 	return nil
 }
@@ -82,7 +76,7 @@ func (s *Screen) beneath() tea.Cmd {
 	if !ok {
 		return nil
 	}
-	s.choose(max(0, slices.IndexFunc(s.live, func(x api.Session) bool { return x.ID == e.refs[0].session })))
+	s.choose(max(0, slices.IndexFunc(s.live, func(x api.Session) bool { return x.ID == e.refs[0].Session })))
 	return s.look()
 }
 
@@ -95,7 +89,7 @@ func (s *Screen) whyNot(i intent.Intent, e heldRow) string {
 	switch {
 	case s.cfg.Watching:
 		return dialog.WatchingOnly
-	case s.inbox.pending[e.refs[0]]:
+	case s.desk.Pending(e.refs[0]):
 		return dialog.OnItsWay
 	case keep && !edit, back && !edit:
 		return "it hasn't run: a approves it, d denies it"
@@ -110,7 +104,7 @@ func (s *Screen) whyNot(i intent.Intent, e heldRow) string {
 func (s *Screen) inQuestion(i intent.Intent, repeat bool) tea.Cmd {
 	d := s.dialog
 	s.Notice = ""
-	if care := d.Care(i); care != state.AtOnce && (repeat || !s.inbox.guard.Takes(s.target(), care, s.cfg.Now())) {
+	if s.desk.Soon(s.target(), d.Care(i), repeat) {
 		return s.tooSoon()
 	}
 	if why := d.Why(i); why != "" {
@@ -124,38 +118,35 @@ func (s *Screen) inQuestion(i intent.Intent, repeat bool) tea.Cmd {
 	case intent.Help:
 		s.below, s.dialog = d, &dialog.Help{Place: []keys.Scope{d.Scope()}, Off: d.Why}
 	default:
-		return s.question(r)
+		return s.answer(s.about, r)
 	}
 	return nil
 }
 
-// question carries out what followed from a key in an opened question.
-func (s *Screen) question(r intent.Intent) tea.Cmd {
-	st := s.of[s.about]
+// answer carries out what follows from a key that answers a question of a session.
+func (s *Screen) answer(in string, r intent.Intent) tea.Cmd {
+	st := s.of[in]
 	if st == nil {
 		return nil
 	}
-	fresh := func(id int64, print string) (api.Question, bool) {
-		q, ok := st.Question(id)
-		return q, ok && st.Print(id) == print
-	}
 	switch r := r.(type) {
 	case intent.Decide:
-		return s.decide(s.about, r)
+		return s.decide(in, r)
 	case intent.AskReason:
-		if q, ok := fresh(r.Question, r.Print); ok {
-			s.below, s.dialog = s.dialog, dialog.NewReason(q, r.Print, true)
+		if q, ok := st.Fresh(r.Question, r.Print); ok {
+			s.over(in, dialog.NewReason(q, r.Print, r.Equal))
 		}
 	case intent.AskRule:
-		if q, ok := fresh(r.Question, r.Print); ok {
-			s.below = s.dialog
-			return s.askRule(s.about, q)
+		if q, ok := st.Fresh(r.Question, r.Print); ok {
+			d := dialog.NewAlways(q, r.Print)
+			s.over(in, d)
+			return s.desk.Propose(in, d)
 		}
 	case intent.MakeRule:
-		rule, id := r.Rule, s.about
+		rule := r.Rule
 		rule.By = "tui"
 		return s.ask(s.ctx, func(ctx context.Context) then {
-			made, err := s.cfg.Client.AddRule(ctx, id, rule)
+			made, err := s.cfg.Client.AddRule(ctx, in, rule)
 			return func() tea.Cmd {
 				if err != nil {
 					s.refused(paint.Failed(err))
@@ -179,22 +170,8 @@ func (s *Screen) question(r intent.Intent) tea.Cmd {
 	return nil
 }
 
-// askRule opens what asks which rule an answer becomes.
-func (s *Screen) askRule(session string, q api.Question) tea.Cmd {
-	print := s.of[session].Print(q.ID)
-	s.about = session
-	d := dialog.NewAlways(q, print)
-	if s.dialog = d; !d.Lacks() {
-		return nil
-	}
-	return s.ask(s.ctx, func(ctx context.Context) then {
-		p, err := s.cfg.Client.Proposals(ctx, session, q.ID)
-		return func() tea.Cmd {
-			d.Set(p, err)
-			return nil
-		}
-	})
-}
+// over opens what asks more about a question, which is shown below it.
+func (s *Screen) over(in string, d dialog.Dialog) { s.below, s.dialog, s.about = s.dialog, d, in }
 
 // refused says why an answer didn't count, where the person looks.
 func (s *Screen) refused(words string) {
@@ -204,143 +181,46 @@ func (s *Screen) refused(words string) {
 	}
 }
 
-// asked to be answered: a question with what it had when it was shown.
-type answer struct {
-	ref
-	api.Decision
-}
-
-// answers are all that a decision is sent to: the question, those of its session that read
-// the same, and those of other sessions; a rule that a file keeps is made once, and answers
-// the others by itself.
-func (s *Screen) answers(in string, d intent.Decide) []answer {
-	all := []ref{{in, d.Question}}
-	for _, e := range s.inbox.entries {
-		if slices.Contains(e.refs, all[0]) && d.For != api.ExtentProject && d.For != api.ExtentAlways {
-			all = append(all, e.refs...)
-		}
-	}
-	if d.Equal && d.For == "" {
-		for _, r := range slices.Clone(all) {
-			for _, q := range s.of[r.session].Equal(r.id) {
-				all = append(all, ref{r.session, q.ID})
-			}
-		}
-	}
-	var out []answer
-	first := map[string]int64{}
-	for _, r := range all {
-		q, open := s.of[r.session].Question(r.id)
-		if !open || slices.ContainsFunc(out, func(a answer) bool { return a.ref == r }) {
-			continue
-		}
-		a := answer{r, api.Decision{Question: r.id, Hash: q.Hash, Answer: d.Answer, Reason: d.Reason, For: d.For, Pattern: d.Pattern, By: "tui", With: first[r.session]}}
-		if first[r.session] == 0 {
-			first[r.session] = r.id
-		}
-		out = append(out, a)
-	}
-	return out
-}
-
-// decide sends an answer, unless what it answers isn't what is held.
+// decide sends an answer, and goes on to the next question once it was taken. Equal questions
+// of other sessions get it, too; a rule that a file keeps is made once, and answers those by
+// itself.
 func (s *Screen) decide(in string, d intent.Decide) tea.Cmd {
-	st := s.of[in]
-	if st == nil {
-		return nil
-	}
-	q, open := st.Question(d.Question)
-	switch {
-	case !open:
-		s.refused("not answered: " + paint.Clean(cmp.Or(st.Closed(d.Question), "it is no longer held")))
-		return nil
-	case q.Hash != d.Hash:
-		s.refused("not answered: the question changed: look again")
-		return nil
-	case s.inbox.pending[ref{in, d.Question}]:
-		return nil
-	}
-	to := s.answers(in, d)
-	if s.inbox.pending == nil {
-		s.inbox.pending = map[ref]bool{}
-	}
-	for _, a := range to {
-		s.inbox.pending[a.ref] = true
-	}
-	wait := s.inbox.presses.Wait()
-	if wait == nil {
-		return s.send(q, d, to)
-	}
-	return s.after(state.Repeat, func() tea.Cmd {
-		if !wait.Held {
-			return s.send(q, d, to)
+	var others []answer.Ref
+	first := answer.Ref{Session: in, ID: d.Question}
+	for _, e := range s.inbox.entries {
+		if slices.Contains(e.refs, first) && d.For != api.ExtentProject && d.For != api.ExtentAlways {
+			others = e.refs
 		}
-		for _, a := range to {
-			delete(s.inbox.pending, a.ref)
+	}
+	return s.desk.Answer(in, d, others, func(t answer.Taken) tea.Cmd {
+		of, q := "", t.Question
+		if st := s.of[in]; st != nil {
+			of = paint.Clean(name(st.Session)) + " "
 		}
-		s.refused(state.HeldDown)
+		if t.Err != nil {
+			s.refused(of + dialog.Called(q, 0) + " not answered: " + paint.Failed(t.Err))
+			return nil
+		}
+		words, _ := dialog.Told(d.Answer)
+		s.Notice = words + " " + of + dialog.Called(q, t.Equal)
+		if t.Held > 0 {
+			s.Notice += "; " + paint.Count(t.Held, "is", "are") + " held still: " + paint.Failed(t.Why)
+		}
+		shown := s.dialog != nil && s.about == in && s.dialog.Target().Question == q.ID
+		deep := s.below != nil || isDecision(s.dialog)
+		if shown {
+			s.dialog, s.below, s.about = nil, nil, ""
+		}
+		s.gather()
+		s.desk.Decided = s.cfg.Now()
+		if e, ok := s.asked(); ok && shown && deep { // whoever decides goes on
+			s.open(e)
+		}
 		return nil
 	})
-}
-
-// send sends an answer to all that it is for.
-func (s *Screen) send(q api.Question, d intent.Decide, to []answer) tea.Cmd {
-	return s.ask(s.ctx, func(ctx context.Context) then {
-		closed := make([]api.Question, len(to))
-		errs := make([]error, len(to))
-		for i, a := range to {
-			if i == 0 || errs[0] == nil { // the others go as the one that was shown does
-				closed[i], errs[i] = s.cfg.Client.Decide(ctx, a.session, a.Decision)
-			}
-		}
-		return func() tea.Cmd {
-			for _, a := range to {
-				delete(s.inbox.pending, a.ref)
-			}
-			return s.taken(q, d, to, closed, errs)
-		}
-	})
-}
-
-// taken says what became of an answer, and goes on to the next question.
-func (s *Screen) taken(q api.Question, d intent.Decide, to []answer, closed []api.Question, errs []error) tea.Cmd {
-	in, n := "", 0
-	if st := s.of[to[0].session]; st != nil {
-		in = paint.Clean(name(st.Session)) + " "
-	}
-	if errs[0] != nil {
-		s.refused(in + dialog.Called(q, 0) + " not answered: " + paint.Failed(errs[0]))
-		return nil
-	}
-	for i, a := range to {
-		if st := s.of[a.session]; st != nil && errs[i] == nil {
-			st.Answered(closed[i])
-			n++
-		}
-	}
-	words, _ := dialog.Told(d.Answer)
-	s.Notice = words + " " + in + dialog.Called(q, max(0, n-1))
-	if err := errors.Join(errs...); err != nil {
-		s.Notice += "; " + paint.Count(len(to)-n, "is", "are") + " held still: " + paint.Failed(err)
-	}
-	shown := s.dialog != nil && s.about == to[0].session && s.dialog.Target().Question == q.ID
-	deep := s.below != nil || isDecision(s.dialog)
-	if shown {
-		s.dialog, s.below, s.about = nil, nil, ""
-	}
-	s.gather()
-	s.inbox.decided = s.cfg.Now()
-	if e, ok := s.asked(); ok && shown && deep { // whoever decides goes on
-		s.open(e)
-	}
-	return nil
 }
 
 func isDecision(d dialog.Dialog) bool {
 	_, ok := d.(*dialog.Decision)
 	return ok
 }
-
-// late says whether a key that answers may still be for a question that was just answered:
-// nothing else gets it.
-func (s *Screen) late() bool { return s.cfg.Now().Sub(s.inbox.decided) < state.QuietTime }

@@ -59,7 +59,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 			under = body // what else is held stays in view
 		}
 		if s.about != "" {
-			f.Wait = max(0, s.inbox.guard.Wait(s.cfg.Now()))
+			f.Wait = max(0, s.desk.Guard.Wait(s.cfg.Now()))
 		}
 		paint.Behind(dst, under, f.P.S(themes.Faint))
 		f.Focused = true

@@ -57,13 +57,13 @@ func (s *Screen) inboxRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, e heldRo
 	x := paint.Text(dst, r.Min.X+1, y, end, "◆"+f.Since(e.q.HeldAt), p.S(themes.Held)) + 2
 	right := paint.Line{}
 	switch n := len(e.refs); {
-	case s.inbox.pending[first]:
+	case s.desk.Pending(first):
 		right = paint.Line{{Text: "answering…", Style: p.S(themes.Info)}}
 	case n > 1:
 		right = paint.Line{{Text: fmt.Sprintf("%d×", n), Style: p.S(themes.Info)}}
 	}
 	end = paint.Right(dst, x, y, end, right) - 1
-	whose := fmt.Sprintf("%s #%d", paint.Clean(name(s.of[first.session].Session)), e.q.Action)
+	whose := fmt.Sprintf("%s #%d", paint.Clean(name(s.of[first.Session].Session)), e.q.Action)
 	room := min(26, max(10, r.Dx()/4))
 	paint.Clip(dst, x, y, x+room, whose, p.S(themes.Strong))
 	x += room + 1

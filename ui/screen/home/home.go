@@ -16,6 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
+	"stepbox/ui/answer"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -70,6 +71,7 @@ type Screen struct {
 	board *link.Board             // follows the live ones; nil while the list isn't shown
 	of    map[string]*state.State // what it tells of each
 	inbox inbox
+	desk  answer.Desk
 
 	agents []dialog.Choice // that are installed, as far as it is known
 	seek   bool            // they are looked for once the list is shown: that takes as long as opening it
@@ -87,7 +89,21 @@ type Screen struct {
 
 // New makes the screen. What it asks for ends with ctx.
 func New(ctx context.Context, c Config) *Screen {
-	return &Screen{cfg: c, ctx: ctx, search: newSearch()}
+	s := &Screen{cfg: c, ctx: ctx, search: newSearch()}
+	s.desk.Screen = answer.Screen{
+		Client: c.Client, Now: c.Now,
+		State: func(session string) *state.State { return s.of[session] },
+		Over: func(session string) bool {
+			st := s.of[session]
+			return st == nil || !st.Session.Live()
+		},
+		Refused: func(_ answer.Ref, words string) { s.refused(words) },
+		Do: func(_ string, f func(context.Context) func() tea.Cmd) tea.Cmd {
+			return s.ask(ctx, func(ctx context.Context) then { return f(ctx) })
+		},
+		After: func(d time.Duration, f func() tea.Cmd) tea.Cmd { return s.after(d, f) },
+	}
+	return s
 }
 
 // Message is an answer to what the screen asked for: it goes to Update, wherever
@@ -190,13 +206,13 @@ func (s *Screen) Leave() intent.Intent {
 // Key takes a key, and returns what is left to do for who has the screen: Open,
 // New, Resume, Fork or Quit, of the selected session.
 func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
-	s.inbox.presses.Key(k.String(), s.cfg.Now())
+	s.desk.Presses.Key(k.String(), s.cfg.Now())
 	if s.drag.live { // it lets go of what the mouse selects
 		s.drag.held, s.drag.live = false, false
 		return nil, nil
 	}
 	i, cmd := s.key(k)
-	s.inbox.guard.Key(s.cfg.Now())
+	s.desk.Guard.Key(s.cfg.Now())
 	return i, tea.Batch(cmd, s.settle())
 }
 
@@ -209,7 +225,7 @@ func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 			s.Notice = ""
 			return nil, s.judge(b.Intent, k.IsRepeat)
 		}
-	case s.late():
+	case s.desk.JustDecided(): // it may still be for what was answered: nothing else gets it
 		if b, ok := keys.Find(k, keys.Inbox); ok && intent.Decides(b.Intent) {
 			return nil, nil
 		}

@@ -2,7 +2,6 @@ package home
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
+	"stepbox/ui/answer"
 	"stepbox/ui/dialog"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
@@ -20,16 +20,10 @@ import (
 // answer asks its next question a moment later, and that is answered as the last one was.
 const linger = 3 * time.Second
 
-// ref is a question of a session.
-type ref struct {
-	session string
-	id      int64
-}
-
 // heldRow is a row of the inbox: a question, and those of other sessions that read the same,
 // which its answer is for, too. The first is the oldest, and the one that is shown.
 type heldRow struct {
-	refs []ref
+	refs []answer.Ref
 	q    api.Question
 }
 
@@ -38,15 +32,10 @@ type inbox struct {
 	entries []heldRow
 	here    bool // the keys go to it
 	cursor  int
-	chosen  ref  // the first of the selected row; it stays selected wherever the row goes
-	whole   bool // the selected row, as it was drawn last, shows all that an answer covers
-	blind   bool // there is no room: nothing that keys could be about was drawn
+	chosen  answer.Ref // the first of the selected row; it stays selected wherever the row goes
+	whole   bool       // the selected row, as it was drawn last, shows all that an answer covers
+	blind   bool       // there is no room: nothing that keys could be about was drawn
 
-	pending map[ref]bool // an answer is on its way
-	guard   state.Guard
-	presses state.Presses
-	wake    bool      // a message for the end of the quiet time is under way
-	decided time.Time // when the last answer was taken
 	emptied time.Time // when nothing was left, with the keys here
 }
 
@@ -62,12 +51,12 @@ func (s *Screen) gather() {
 		}
 		st.Also = nil
 		for _, q := range st.Questions {
-			r, k := ref{x.ID, q.ID}, st.Kin(q)
+			r, k := answer.Ref{Session: x.ID, ID: q.ID}, st.Kin(q)
 			i, ok := kin[k]
 			switch {
 			case k == "" || !ok:
 				kin[k] = len(in.entries)
-				in.entries = append(in.entries, heldRow{refs: []ref{r}, q: q})
+				in.entries = append(in.entries, heldRow{refs: []answer.Ref{r}, q: q})
 			case q.HeldAt.Before(in.entries[i].q.HeldAt):
 				in.entries[i].refs, in.entries[i].q = slices.Insert(in.entries[i].refs, 0, r), q
 			default:
@@ -80,7 +69,7 @@ func (s *Screen) gather() {
 	})
 	for _, e := range in.entries {
 		if len(e.refs) > 1 {
-			st := s.of[e.refs[0].session]
+			st := s.of[e.refs[0].Session]
 			if st.Also == nil {
 				st.Also = map[int64]string{}
 			}
@@ -94,7 +83,7 @@ func (s *Screen) gather() {
 	case in.emptied.IsZero():
 		in.emptied = now
 	case now.Sub(in.emptied) >= linger:
-		in.here, in.decided = false, now // the next key may have been for it
+		in.here, s.desk.Decided = false, now // the next key may have been for it
 	}
 }
 
@@ -102,8 +91,8 @@ func (s *Screen) gather() {
 func (s *Screen) also(e heldRow) string {
 	var names []string
 	for _, r := range e.refs[1:] {
-		q, _ := s.of[r.session].Question(r.id)
-		names = append(names, fmt.Sprintf("%s #%d", name(s.of[r.session].Session), q.Action))
+		q, _ := s.of[r.Session].Question(r.ID)
+		names = append(names, fmt.Sprintf("%s #%d", name(s.of[r.Session].Session), q.Action))
 	}
 	return "and " + paint.Count(len(names), "equal one", "equal ones") + " elsewhere, answered with it: " + strings.Join(names, ", ")
 }
@@ -114,7 +103,7 @@ func (s *Screen) pick(i int) {
 	if i < 0 {
 		i = in.cursor
 	}
-	in.cursor, in.chosen = max(0, min(i, len(in.entries)-1)), ref{}
+	in.cursor, in.chosen = max(0, min(i, len(in.entries)-1)), answer.Ref{}
 	if e, ok := s.asked(); ok {
 		in.chosen = e.refs[0]
 	}
@@ -130,7 +119,7 @@ func (s *Screen) asked() (heldRow, bool) {
 
 // inboxed says whether a question is in the list.
 func (s *Screen) inboxed(session string, id int64) bool {
-	return slices.ContainsFunc(s.inbox.entries, func(e heldRow) bool { return slices.Contains(e.refs, ref{session, id}) })
+	return slices.ContainsFunc(s.inbox.entries, func(e heldRow) bool { return slices.Contains(e.refs, answer.Ref{Session: session, ID: id}) })
 }
 
 // target is what keys would decide now, as it is shown.
@@ -148,7 +137,7 @@ func (s *Screen) target() state.Target {
 		return state.Target{}
 	}
 	r := e.refs[0]
-	return state.Target{Question: r.id, Hash: s.of[r.session].Print(r.id), Place: "inbox " + r.session}
+	return state.Target{Question: r.ID, Hash: s.of[r.Session].Print(r.ID), Place: "inbox " + r.Session}
 }
 
 // settle brings an opened question and the quiet time in line with what will be drawn next.
@@ -157,21 +146,11 @@ func (s *Screen) settle() tea.Cmd {
 	if s.dialog != nil && s.about != "" {
 		cmd = s.sync()
 	}
-	now, in := s.cfg.Now(), &s.inbox
-	in.guard.Shown(s.target(), now)
-	wait := in.guard.Wait(now)
-	if wait <= 0 || in.wake || s.target() == (state.Target{}) {
-		return cmd
-	}
-	in.wake = true
-	return tea.Batch(cmd, s.after(wait, func() tea.Cmd {
-		in.wake = false
-		return nil
-	}))
+	return tea.Batch(cmd, s.desk.Watch(s.target()))
 }
 
 // Restart begins the quiet time anew: what is on the screen is new to the eye.
-func (s *Screen) Restart() { s.inbox.guard.Restart(s.cfg.Now()) }
+func (s *Screen) Restart() { s.desk.Guard.Restart(s.cfg.Now()) }
 
 // sync tells the opened question what became of it, and reads what it lacks.
 func (s *Screen) sync() tea.Cmd {
@@ -179,48 +158,22 @@ func (s *Screen) sync() tea.Cmd {
 	if st == nil {
 		st = &state.State{Session: api.Session{State: api.SessionEnded}}
 	}
-	pending := map[int64]bool{}
-	for r := range s.inbox.pending {
-		if r.session == s.about {
-			pending[r.id] = true
-		}
-	}
-	closed := func(id int64) string {
-		if !st.Session.Live() {
-			return "the session has ended"
-		}
-		return paint.Clean(cmp.Or(st.Closed(id), "it is no longer held"))
-	}
 	for _, d := range []dialog.Dialog{s.below, s.dialog} {
 		if d != nil {
-			d.Sync(dialog.News{State: st, Pending: pending, Closed: closed})
+			d.Sync(s.desk.News(s.about, st))
 		}
 	}
-	d, ok := s.dialog.(*dialog.Decision)
-	if !ok {
-		return nil
-	}
-	n, id := d.Lacks(), s.about
-	if n == 0 {
-		return nil
-	}
-	return s.ask(s.ctx, func(ctx context.Context) then {
-		diffs, err := dialog.Differences(s.cfg.Client.Diffs(ctx, id, api.Scope{Action: n}))
-		return func() tea.Cmd {
-			d.SetDiffs(diffs, paint.Failed(err))
-			return nil
-		}
-	})
+	return s.desk.Differences(s.about, s.dialog)
 }
 
 // open opens a question beside its evidence.
 func (s *Screen) open(e heldRow) {
 	r := e.refs[0]
-	d := dialog.NewDecision(e.q, s.of[r.session].Print(r.id))
+	d := dialog.NewDecision(e.q, s.of[r.Session].Print(r.ID))
 	if s.cfg.Watching {
 		d.Off = dialog.WatchingOnly
 	}
-	s.dialog, s.below, s.about = d, nil, r.session
+	s.dialog, s.below, s.about = d, nil, r.Session
 }
 
 // shut closes what is open, or goes back to what is below it.

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
+	"stepbox/ui/answer"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
@@ -94,7 +95,7 @@ func (s *Screen) news() tea.Cmd {
 		lived := st.Session.Live()
 		st.Apply(e)
 		st.Keep(keptActions)
-		if q := e.Question; q != nil && !q.Open() && s.inboxed(id, q.ID) && !s.inbox.pending[ref{id, q.ID}] {
+		if q := e.Question; q != nil && !q.Open() && s.inboxed(id, q.ID) && !s.desk.Pending(answer.Ref{Session: id, ID: q.ID}) {
 			s.Notice = fmt.Sprintf("%s #%d: %s", paint.Clean(name(st.Session)), q.Action, paint.Clean(st.Closed(q.ID)))
 		}
 		if lived && !st.Session.Live() {

@@ -1,7 +1,6 @@
 package workbench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/answer"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/link"
@@ -27,15 +27,34 @@ type asking struct {
 	list    actions.Pane
 	dialogs stack
 	rules   *ruling
-	guard   state.Guard
-	strip   state.Guard    // the same of the question that the Actions strip shows, whatever has the keys
-	aimed   state.Target   // what that was when the leader was pressed, if it could be answered then
-	pending map[int64]bool // questions whose answer is on its way
-	cursor  int64          // the question that was walked to
-	auto    bool           // the selection was moved to a question, not by the person
-	wake    bool           // a message for the end of the quiet time is under way
+	desk    answer.Desk
+	strip   state.Guard  // as the desk's, of the question that the Actions strip shows, whatever has the keys
+	aimed   state.Target // what that was when the leader was pressed, if it could be answered then
+	cursor  int64        // the question that was walked to
+	auto    bool         // the selection was moved to a question, not by the person
 	flow    flow
-	presses state.Presses
+}
+
+// screen is what the desk works with.
+func (k *asking) screen() answer.Screen {
+	return answer.Screen{
+		Client: k.cfg.Client, Now: k.cfg.Now, After: k.after,
+		State:   func(string) *state.State { return k.present() },
+		Over:    func(string) bool { return k.Over() },
+		Refused: func(r answer.Ref, words string) { k.refused(r.ID, words) },
+		Do: func(doing string, f func(context.Context) func() tea.Cmd) tea.Cmd {
+			r := func(ctx context.Context, _ link.Client, _ string) func() tea.Cmd { return f(ctx) }
+			if doing == "" {
+				return k.do(r)
+			}
+			return k.long(doing, r)
+		},
+	}
+}
+
+// pending says whether an answer to a question is on its way.
+func (k *asking) pending(q api.Question) bool {
+	return k.desk.Pending(answer.Ref{Session: k.link.ID, ID: q.ID})
 }
 
 // question is the open question of the selected action.
@@ -51,22 +70,6 @@ func (k *asking) question() (api.Question, bool) {
 		return q, true
 	}
 	return k.st.QuestionOf(n)
-}
-
-// watch begins the quiet time of what keys would decide now, if that is something
-// else than before, and has the screen drawn when it is over.
-func (k *asking) watch(target state.Target) tea.Cmd {
-	now := k.cfg.Now()
-	k.guard.Shown(target, now)
-	wait := k.guard.Wait(now)
-	if wait <= 0 || target == (state.Target{}) || k.wake {
-		return nil
-	}
-	k.wake = true
-	return k.after(wait, func() tea.Cmd {
-		k.wake = false
-		return nil
-	})
 }
 
 // follow keeps the selection on what waits while the person isn't using the list.
@@ -135,76 +138,26 @@ func (k *asking) walk(by int, opened bool, focus intent.Pane) {
 // decide sends an answer, unless what it answers isn't what is held. focus says
 // where the focus is when that has been answered.
 func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
-	q, ok := k.st.Question(d.Question)
-	switch {
-	case k.past():
+	if k.past() {
 		k.refused(d.Question, isPast)
 		return nil
-	case !ok:
-		k.refused(d.Question, "not answered: "+k.whyClosed(d.Question))
-		return nil
-	case q.Hash != d.Hash:
-		k.refused(d.Question, changed)
-		return nil
-	case k.pending[q.ID]:
-		k.tell(themes.Info, "the answer to %s is on its way", dialog.Called(q, 0))
-		return nil
 	}
-	k.pending[q.ID], k.flow.decided = true, k.cfg.Now()
-	wait, print := k.presses.Wait(), k.st.Print(q.ID)
-	if wait == nil {
-		return k.send(q, d, focus)
-	}
-	return k.after(state.Repeat, func() tea.Cmd {
-		switch {
-		case wait.Held:
-			k.refused(q.ID, state.HeldDown)
-		case k.st.Print(q.ID) != print:
-			k.refused(q.ID, changed)
-		default:
-			return k.send(q, d, focus)
-		}
-		delete(k.pending, q.ID)
-		return nil
-	})
-}
-
-const changed = "not answered: the question changed: look again"
-
-// send sends an answer.
-func (k *asking) send(q api.Question, d intent.Decide, focus func() intent.Pane) tea.Cmd {
-	answer := api.Decision{Question: d.Question, Hash: d.Hash, Answer: d.Answer, Reason: d.Reason, For: d.For, Pattern: d.Pattern, By: "tui"}
-	equal := k.equal(d)
-	return k.long("answering", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		closed, err := c.Decide(ctx, id, answer)
-		var more []api.Question
-		for i := 0; i < len(equal) && err == nil; i++ {
-			answer.Question, answer.Hash, answer.With = equal[i].ID, equal[i].Hash, d.Question
-			if q, err := c.Decide(ctx, id, answer); err == nil { // else it is asked about still, or is closed
-				more = append(more, q)
-			}
-		}
-		return func() tea.Cmd {
-			delete(k.pending, q.ID)
-			if err != nil {
-				k.refused(q.ID, fmt.Sprintf("%s not answered: %s", dialog.Called(q, 0), paint.Failed(err)))
-				k.first(q, err)
-				return nil
-			}
-			docked := k.dialogs.shows(q.ID)
-			if rule, ok := ruleOf(q, d); ok {
-				k.rules.made(rule)
-			} else {
-				words, token := dialog.Told(d.Answer)
-				k.tell(token, "%s %s", words, dialog.Called(q, len(more)))
-			}
-			k.present().Answered(closed)
-			for _, q := range more {
-				k.present().Answered(q)
-			}
-			k.answered(q.ID, docked, focus())
+	return k.desk.Answer(k.link.ID, d, nil, func(t answer.Taken) tea.Cmd {
+		q := t.Question
+		if t.Err != nil {
+			k.refused(q.ID, fmt.Sprintf("%s not answered: %s", dialog.Called(q, 0), paint.Failed(t.Err)))
+			k.first(q, t.Err)
 			return nil
 		}
+		docked := k.dialogs.shows(q.ID)
+		if rule, ok := ruleOf(q, d); ok {
+			k.rules.made(rule)
+		} else {
+			words, token := dialog.Told(d.Answer)
+			k.tell(token, "%s %s", words, dialog.Called(q, t.Equal))
+		}
+		k.answered(q.ID, docked, focus())
+		return nil
 	})
 }
 
@@ -218,7 +171,7 @@ func (k *asking) answered(question int64, docked bool, focus intent.Pane) {
 		k.readable(focus)
 		return
 	}
-	k.flow.decided = k.cfg.Now()
+	k.desk.Decided = k.cfg.Now()
 	k.next(focus)
 }
 
@@ -226,7 +179,7 @@ func (k *asking) answered(question int64, docked bool, focus intent.Pane) {
 // is why.
 func (k *asking) first(q api.Question, err error) {
 	var p *api.Problem
-	i := slices.IndexFunc(k.st.Questions, func(o api.Question) bool { return o.Subject == api.SubjectEdit && !k.pending[o.ID] })
+	i := slices.IndexFunc(k.st.Questions, func(o api.Question) bool { return o.Subject == api.SubjectEdit && !k.pending(o) })
 	if i < 0 || !errors.As(err, &p) || p.Code != api.CodeBusy || q.Subject != api.SubjectCommand || !k.dialogs.shows(q.ID) {
 		return
 	}
@@ -234,44 +187,10 @@ func (k *asking) first(q api.Question, err error) {
 	k.open(k.st.Questions[i])
 }
 
-// equal are the others that an answer is for. Rules answer what else they are about.
-func (k *asking) equal(d intent.Decide) []api.Question {
-	if !d.Equal || d.For != "" {
-		return nil
-	}
-	return k.st.Equal(d.Question)
-}
-
-// readDiffs has the differences read that the opened question lacks.
-func (k *asking) readDiffs() tea.Cmd {
-	d, ok := k.dialogs.top().(*dialog.Decision)
-	if !ok {
-		return nil
-	}
-	n := d.Lacks()
-	if n == 0 {
-		return nil
-	}
-	read := func(ctx context.Context, c link.Client, id string) ([]api.FileDiff, error) {
-		return dialog.Differences(c.Diffs(ctx, id, api.Scope{Action: n}))
-	}
-	return ask(k.core, "", read, func(diffs []api.FileDiff, err error) tea.Cmd {
-		d.SetDiffs(diffs, paint.Failed(err))
-		return nil
-	})
-}
-
 // refused says that an answer didn't count, where the person looks.
 func (k *asking) refused(question int64, words string) {
 	k.dialogs.fail(question, words)
 	k.tell(themes.Warn, "%s", words)
-}
-
-func (k *asking) whyClosed(id int64) string {
-	if k.Over() {
-		return "the session has ended"
-	}
-	return paint.Clean(cmp.Or(k.st.Closed(id), "it is no longer held"))
 }
 
 // whole says whether the strip shows all that a decision on the question covers.

@@ -12,6 +12,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/link"
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/actions"
 	"stepbox/ui/pane/changes"
@@ -146,8 +147,10 @@ func TestFetcher(t *testing.T) {
 func held(t *testing.T, actionsHeld ...int) (*asking, *time.Time) {
 	now := now
 	k := &core{cfg: Config{Now: func() time.Time { return now }, Method: func() ansi.Method { return ansi.WcWidth }, Signs: func() paint.Signs { return paint.Unicode }}}
+	k.link = &link.Link{ID: "k3v7qpxa"}
 	k.st.Session = api.Session{ID: "k3v7qpxa", Name: "fix-tests", State: api.SessionRunning}
-	a := &asking{core: k, list: actions.Pane{State: &k.st}, pending: map[int64]bool{}}
+	a := &asking{core: k, list: actions.Pane{State: &k.st}}
+	a.desk.Screen = a.screen()
 	for n := range 9 {
 		k.st.Apply(api.Event{Action: &api.Action{N: n + 1, Title: "echo", State: api.ActionEnded}})
 	}
@@ -196,21 +199,21 @@ func TestAskingDecidesWhatIsHeld(t *testing.T) {
 			t.Errorf("%+v was sent", d)
 		}
 	}
-	if a.decide(intent.Decide{Question: 104, Hash: "h"}, nowhere) == nil || !a.pending[104] || !a.Busy() {
+	if a.decide(intent.Decide{Question: 104, Hash: "h"}, nowhere) == nil || !a.pending(api.Question{ID: 104}) || !a.Busy() {
 		t.Error("the answer wasn't sent")
 	}
 	if a.decide(intent.Decide{Question: 104, Hash: "h"}, nowhere) != nil {
 		t.Error("it was sent twice")
 	}
 	target := state.Target{Question: 104, Place: "strip"}
-	if a.watch(target) == nil || a.watch(target) != nil {
+	if a.desk.Watch(target) == nil || a.desk.Watch(target) != nil {
 		t.Error("the end of the quiet time is waited for once")
 	}
-	if a.guard.Takes(target, state.Quiet, *now) {
+	if a.desk.Guard.Takes(target, state.Quiet, *now) {
 		t.Error("a key counts at once")
 	}
 	*now = now.Add(time.Second)
-	if !a.guard.Takes(target, state.Quiet, *now) {
+	if !a.desk.Guard.Takes(target, state.Quiet, *now) {
 		t.Error("no key counts")
 	}
 }

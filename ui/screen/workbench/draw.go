@@ -31,7 +31,7 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	if p.Still && !s.past() { // times go on by the minute
 		now = now.Truncate(time.Minute)
 	}
-	f := paint.Frame{P: p, Now: s.course.clock(now), Wait: s.asking.guard.Wait(s.cfg.Now()), Spin: s.Spin}
+	f := paint.Frame{P: p, Now: s.course.clock(now), Wait: s.asking.desk.Guard.Wait(s.cfg.Now()), Spin: s.Spin}
 	s.title(dst, s.view.panes.Title, f, s.crumbs())
 	s.view.tabs(dst, s.view.panes.Tabs, f)
 	s.asking.list.Notice, s.asking.list.Auto = nil, s.asking.auto

@@ -17,7 +17,6 @@ const linger = 3 * time.Second
 
 // flow is how the person goes from one decision to the next.
 type flow struct {
-	decided time.Time // when something was decided last, or keys came to be for something else by themselves
 	dropped string    // the last key that was ours, or for what had been decided
 	last    time.Time // when that was
 	first   bool      // it did something here: held down it comes again after a while only
@@ -25,9 +24,6 @@ type flow struct {
 	left    int64     // the question that was left for later
 	passed  int64     // the question that opened by itself; 0: none
 }
-
-// justDecided says whether keys may still be for what was just decided.
-func (k *asking) justDecided() bool { return k.cfg.Now().Sub(k.flow.decided) < state.QuietTime }
 
 // drops says whether a key that would be the agent's, or for what is asked next, is for
 // what was just decided: so soon after it, or held down since. A key
@@ -37,7 +33,7 @@ func (k *asking) drops(key string) bool {
 	if f.first && k.dialogs.top() == nil { // of those for a question it is told when they answer it
 		repeat = state.FirstRepeat
 	}
-	if held := key == f.dropped && now.Sub(f.last) < repeat; !held && !k.justDecided() {
+	if held := key == f.dropped && now.Sub(f.last) < repeat; !held && !k.desk.JustDecided() {
 		return false
 	}
 	f.dropped, f.last, f.first = key, now, false
@@ -71,7 +67,7 @@ func (k *asking) next(focus intent.Pane) {
 	if k.flow.passed = 0; k.dialogs.top() != nil || k.Over() {
 		return
 	}
-	if i := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return !k.pending[q.ID] }); i >= 0 {
+	if i := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return !k.pending(q) }); i >= 0 {
 		k.flow.passed = k.st.Questions[i].ID
 		k.open(k.st.Questions[i])
 		return
@@ -88,11 +84,11 @@ func (k *asking) next(focus intent.Pane) {
 func (k *asking) goOn(focus intent.Pane) {
 	switch d := k.dialogs.top().(type) {
 	case *dialog.Decision:
-		if _, open := k.st.Question(k.flow.passed); open || !k.followed() || !k.justDecided() {
+		if _, open := k.st.Question(k.flow.passed); open || !k.followed() || !k.desk.JustDecided() {
 			return
 		}
 		k.dialogs.close(d)
-		k.flow.decided = k.cfg.Now()
+		k.desk.Decided = k.cfg.Now()
 		k.next(focus)
 	case *dialog.Next:
 		if len(k.st.Questions) > 0 {
@@ -111,7 +107,7 @@ func (k *asking) readable(focus intent.Pane) {
 	if !k.flow.listed || !k.auto {
 		return
 	}
-	if q, ok := k.question(); ok && q.ID != k.flow.left && !k.pending[q.ID] && (q.Subject == api.SubjectEdit || !k.whole(k.ruler(), q)) {
+	if q, ok := k.question(); ok && q.ID != k.flow.left && !k.pending(q) && (q.Subject == api.SubjectEdit || !k.whole(k.ruler(), q)) {
 		k.flow.passed = q.ID
 		k.open(q)
 	}
@@ -120,8 +116,8 @@ func (k *asking) readable(focus intent.Pane) {
 // rest ends the waiting for the next question once it has lasted, but not in the middle of
 // what is typed: the agent would have its end without its beginning.
 func (k *asking) rest() {
-	if d, ok := k.dialogs.top().(*dialog.Next); ok && (k.Over() || k.cfg.Now().Sub(d.Since) >= linger && k.guard.Wait(k.cfg.Now()) <= 0) {
+	if d, ok := k.dialogs.top().(*dialog.Next); ok && (k.Over() || k.cfg.Now().Sub(d.Since) >= linger && k.desk.Guard.Wait(k.cfg.Now()) <= 0) {
 		k.dialogs.close(d)
-		k.flow.decided = k.cfg.Now()
+		k.desk.Decided = k.cfg.Now()
 	}
 }

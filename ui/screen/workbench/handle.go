@@ -87,7 +87,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 			s.asking.dialogs.open(c)
 			return nil
 		}
-		s.asking.flow.decided = s.cfg.Now()
+		s.asking.desk.Decided = s.cfg.Now()
 		return s.ops.setMode(i.Mode)
 	case intent.Publish, intent.Unpublish, intent.Copy, intent.Browse, intent.WebPage:
 		return s.serve(i)
@@ -112,7 +112,6 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 
 // soon says whether it is too soon for an intent that a key had for a target.
 func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) bool {
-	now := s.cfg.Now()
 	switch i.(type) {
 	case intent.KillAction:
 	default:
@@ -120,7 +119,7 @@ func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) bool {
 			return false
 		}
 	}
-	return repeat || !s.asking.guard.Takes(target, state.Quiet, now)
+	return s.asking.desk.Soon(target, state.Quiet, repeat)
 }
 
 // judge carries out what decides something. Keys count only once what they
@@ -130,7 +129,7 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 		s.answerKey(themes.Warn, dialog.TooSoon)
 		return nil
 	}
-	s.asking.flow.decided = s.cfg.Now()
+	s.asking.desk.Decided = s.cfg.Now()
 	q, held := s.question()
 	if !held && s.view.focus == intent.Network && ofRules(i) {
 		return s.reach.rule(i)
@@ -138,21 +137,14 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 	a, _ := s.st.Action(s.asking.list.Selected())
 	switch i := i.(type) {
 	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
-		_, always := i.(intent.Always)
-		if many := q.Connection != nil && q.Connection.Host == ""; !(always && many) && !s.whole(s.asking.ruler(), q) {
+		if !dialog.RowAnswers(i, q, s.whole(s.asking.ruler(), q)) {
 			s.asking.open(q)
 			s.tell(themes.Info, dialog.Unread)
 			return nil
 		}
-		if always && q.Request != nil {
-			return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove, For: api.ExtentSession})
-		}
-		if always {
-			return s.rules.ask(q)
-		}
-		return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: intent.AnswerTo(i)})
+		return s.answer(dialog.Answer(i, q, s.st.Print(q.ID), false))
 	case intent.Deny:
-		s.asking.dialogs.open(dialog.NewReason(q, s.st.Print(q.ID), false))
+		return s.answer(dialog.Answer(i, q, s.st.Print(q.ID), false))
 	case intent.Keep:
 		if held {
 			if a.Title != q.Title || !s.asking.list.Whole(s.asking.ruler(), a) {
@@ -190,7 +182,23 @@ func (s *Screen) whole(dst uv.Screen, q api.Question) bool {
 	return s.asking.whole(dst, q)
 }
 
-// answer sends what the person decided.
-func (s *Screen) answer(d intent.Decide) tea.Cmd {
-	return s.asking.decide(d, func() intent.Pane { return s.view.focus })
+// answer carries out what follows from a key that answers a question as it was shown.
+func (s *Screen) answer(i intent.Intent) tea.Cmd {
+	switch i := i.(type) {
+	case intent.Decide:
+		return s.asking.decide(i, func() intent.Pane { return s.view.focus })
+	case intent.AskReason:
+		if q, ok := s.st.Fresh(i.Question, i.Print); ok {
+			s.asking.dialogs.open(dialog.NewReason(q, i.Print, i.Equal))
+		}
+	case intent.AskBack:
+		if q, ok := s.st.Question(i.Question); ok {
+			return s.takeBackEdit(q)
+		}
+	case intent.AskRule:
+		if q, ok := s.st.Fresh(i.Question, i.Print); ok {
+			return s.rules.ask(q)
+		}
+	}
+	return nil
 }

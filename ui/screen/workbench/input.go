@@ -17,7 +17,7 @@ import (
 // Key takes a key press.
 func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
 	f, name, ours := &s.asking.flow, k.String(), !keys.IsLeader(k) && (s.leader || s.asking.dialogs.top() != nil || !s.typing())
-	s.asking.presses.Key(name, s.cfg.Now())
+	s.asking.desk.Presses.Key(name, s.cfg.Now())
 	if name != f.dropped { // that one isn't held down any more
 		f.dropped, f.first = "", false
 	}
@@ -63,7 +63,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	d := s.asking.dialogs.top()
 	if (d == nil && s.typing() || s.asking.followed()) && s.asking.drops(name) {
-		if d == nil && !s.asking.justDecided() {
+		if d == nil && !s.asking.desk.JustDecided() {
 			s.answerKey(themes.Info, keys.Pretty(name)+" not sent: it may be held down")
 		}
 		return nil
@@ -154,7 +154,7 @@ func (s *Screen) Paste(text string) (cmd tea.Cmd) {
 		if c := s.agent.pane.Copy; c.Asking() {
 			c.Paste(text)
 		}
-	case s.typing() && s.asking.justDecided():
+	case s.typing() && s.asking.desk.JustDecided():
 		s.tell(themes.Warn, "not pasted: something was decided just before")
 	case s.find.in != intent.NoPane:
 		s.find.line.Insert(text)
@@ -177,7 +177,7 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		return nil
 	}
 	care := d.Care(i)
-	if care != state.AtOnce && (repeat || !s.asking.guard.Takes(d.Target(), care, s.cfg.Now())) {
+	if s.asking.desk.Soon(d.Target(), care, repeat) {
 		s.answerKey(themes.Warn, dialog.TooSoon)
 		return nil
 	}
@@ -193,7 +193,7 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case nil, intent.AskReason, intent.AskRule, intent.AskBack:
 	default:
 		if care != state.AtOnce {
-			s.asking.flow.decided = s.cfg.Now()
+			s.asking.desk.Decided = s.cfg.Now()
 		}
 	}
 	switch r := result.(type) {
@@ -207,20 +207,8 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 			s.asking.flow.left = asks.Target().Question
 		}
 		s.asking.dialogs.close(d)
-	case intent.Decide:
+	case intent.Decide, intent.AskReason, intent.AskBack, intent.AskRule:
 		return s.answer(r)
-	case intent.AskReason:
-		if q, ok := s.st.Question(r.Question); ok && s.st.Print(q.ID) == r.Print {
-			s.asking.dialogs.open(dialog.NewReason(q, r.Print, true))
-		}
-	case intent.AskBack:
-		if q, ok := s.st.Question(r.Question); ok {
-			return s.takeBackEdit(q)
-		}
-	case intent.AskRule:
-		if q, ok := s.st.Question(r.Question); ok && s.st.Print(q.ID) == r.Print {
-			return s.rules.ask(q)
-		}
 	case intent.MakeRule:
 		return s.rules.make(r.Rule, d)
 	case intent.DropRule:

@@ -55,7 +55,7 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 			break
 		}
 		if p == intent.Terminal && s.view.focus == intent.Terminal {
-			if s.view.pressed = !s.asking.justDecided() && s.agent.mouse(uv.MouseClickEvent(m), e); s.view.pressed {
+			if s.view.pressed = !s.asking.desk.JustDecided() && s.agent.mouse(uv.MouseClickEvent(m), e); s.view.pressed {
 				break
 			}
 		}
@@ -110,7 +110,7 @@ func (s *Screen) wheel(e tea.Mouse, m tea.MouseWheelMsg) {
 	}
 	switch s.view.panes.At(e.X, e.Y) {
 	case intent.Terminal:
-		s.agent.wheel(e, m, by, d == nil && !s.asking.justDecided() && s.view.focus == intent.Terminal)
+		s.agent.wheel(e, m, by, d == nil && !s.asking.desk.JustDecided() && s.view.focus == intent.Terminal)
 	case intent.Changes:
 		s.changes.pane.Wheel(e.X, e.Y, by)
 	case intent.Network:

@@ -12,7 +12,7 @@ import (
 
 // typed notes that a key was pressed, or text pasted.
 func (k *asking) typed() {
-	k.guard.Key(k.cfg.Now())
+	k.desk.Guard.Key(k.cfg.Now())
 	k.strip.Key(k.cfg.Now())
 }
 
@@ -69,7 +69,7 @@ func (s *Screen) whyQuick() string {
 		return "Actions isn't in view: " + afterLeader(intent.FirstHeld{}) + " opens the question"
 	case !ok:
 		return "what is selected in Actions isn't held: " + afterLeader(intent.FirstHeld{}) + " opens what is"
-	case s.asking.pending[q.ID]:
+	case s.asking.pending(q):
 		return dialog.OnItsWay
 	}
 	return ""

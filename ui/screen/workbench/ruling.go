@@ -7,6 +7,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/answer"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -18,6 +19,7 @@ import (
 type ruling struct {
 	*core
 	dialogs *stack
+	desk    *answer.Desk
 	typing  func() bool // the focus is where keys are the agent's
 }
 
@@ -25,16 +27,8 @@ type ruling struct {
 // proposed for it.
 func (r *ruling) ask(q api.Question) tea.Cmd {
 	d := dialog.NewAlways(q, r.st.Print(q.ID))
-	if r.dialogs.open(d); !d.Lacks() {
-		return nil
-	}
-	propose := func(ctx context.Context, c link.Client, id string) ([]api.Proposal, error) {
-		return c.Proposals(ctx, id, q.ID)
-	}
-	return ask(r.core, "", propose, func(p []api.Proposal, err error) tea.Cmd {
-		d.Set(p, err)
-		return nil
-	})
+	r.dialogs.open(d)
+	return r.desk.Propose(r.link.ID, d)
 }
 
 // make makes a rule; d is where that was asked, or nil.

@@ -175,7 +175,7 @@ func (s *Screen) whyAnswer(i intent.Intent) string {
 		return "nothing is held"
 	case dialog.WhyNot(i, q) != "":
 		return dialog.WhyNot(i, q)
-	case s.asking.pending[q.ID]:
+	case s.asking.pending(q):
 		return dialog.OnItsWay
 	}
 	return ""
@@ -184,7 +184,7 @@ func (s *Screen) whyAnswer(i intent.Intent) string {
 func (s *Screen) whyKeep(a api.Action, selected bool) string {
 	q, held := s.question()
 	switch edit := held && q.Subject == api.SubjectEdit; {
-	case edit && s.asking.pending[q.ID]:
+	case edit && s.asking.pending(q):
 		return dialog.OnItsWay
 	case edit || len(s.unreviewed()) > 0:
 	case held && selected && a.State == api.ActionHeld:

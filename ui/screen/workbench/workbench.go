@@ -104,11 +104,12 @@ func New(c Config) *Screen {
 		agent:   agent{core: k, pane: terminal.Pane{Screen: &c.Link.Screen, Waiting: "joining the terminal…"}},
 		changes: fetcher{core: k, pane: changes.Pane{Loading: true}},
 		reach:   reaching{core: k, pane: network.Pane{State: &k.st}},
-		asking:  asking{core: k, list: actions.Pane{State: &k.st, Loading: true}, pending: map[int64]bool{}},
+		asking:  asking{core: k, list: actions.Pane{State: &k.st, Loading: true}},
 		course:  transport{core: k, speed: usualSpeed},
 		find:    finding{core: k},
 	}
-	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, typing: s.typing}
+	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, desk: &s.asking.desk, typing: s.typing}
+	s.asking.desk.Screen = s.asking.screen()
 	s.reach.rules, s.asking.rules = &s.rules, &s.rules
 	s.ops = operations{core: k, dialogs: &s.asking.dialogs, taken: s.edited, cancel: func() {}}
 	s.signals = signalling{core: k, dialogs: &s.asking.dialogs, copies: rate.NewLimiter(rate.Every(copyEvery), copyBurst)}
@@ -180,7 +181,7 @@ func (s *Screen) Window(focused bool) {
 // nothing that was seen then.
 func (s *Screen) Restart() {
 	s.asking.aimed = state.Target{}
-	s.asking.guard.Restart(s.cfg.Now())
+	s.asking.desk.Guard.Restart(s.cfg.Now())
 	s.asking.strip.Restart(s.cfg.Now())
 }
 
@@ -191,7 +192,7 @@ func (s *Screen) follow() tea.Cmd {
 	s.asking.rest()
 	begin := s.beginTour()
 	s.view.rows = s.rows - s.tourOn()
-	s.asking.dialogs.sync(dialog.News{State: &s.st, Pending: s.asking.pending, Closed: s.asking.whyClosed})
+	s.asking.dialogs.sync(s.asking.desk.News(s.link.ID, &s.st))
 	s.sumUp()
 	if s.caught {
 		s.used.Add(s.present(), s.cfg.Now())
@@ -211,7 +212,7 @@ func (s *Screen) follow() tea.Cmd {
 		}
 	}
 	s.asking.strip.Shown(s.inStrip(), s.cfg.Now())
-	return tea.Batch(begin, late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.readDiffs(), s.asking.watch(s.target()))
+	return tea.Batch(begin, late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.desk.Differences(s.link.ID, s.asking.dialogs.top()), s.asking.desk.Watch(s.target()))
 }
 
 // sumUp says what can be done with the work of a session that has just ended. It
@@ -263,7 +264,7 @@ func (s *Screen) below() state.Target {
 }
 
 // ready says whether keys answer the target now.
-func (s *Screen) ready() bool { return s.asking.guard.Takes(s.target(), state.Quiet, s.cfg.Now()) }
+func (s *Screen) ready() bool { return s.asking.desk.Guard.Takes(s.target(), state.Quiet, s.cfg.Now()) }
 
 // Update takes a message of the link, or the result of a command.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
@@ -290,7 +291,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		cmd = m.then()
 	}
 	if asked && s.asking.dialogs.top() == nil {
-		s.asking.flow.decided = s.cfg.Now() // no key did that
+		s.asking.desk.Decided = s.cfg.Now() // no key did that
 	}
 	return tea.Batch(cmd, s.follow())
 }
