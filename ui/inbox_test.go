@@ -194,6 +194,19 @@ func TestInboxAnswersWhatIsOpened(t *testing.T) {
 	d.decided(api.AnswerApprove)
 }
 
+// An edit that is opened can be rolled back there: a reason may be given first.
+func TestInboxRollsBackAnEdit(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(2, sceneEdit()), 120, 35, Options{Theme: "plain"})
+	d.shows("1 question ")
+	d.press("tab", "enter")
+	d.shows("edit held")
+	d.calmly("u")
+	d.shows("a reason, or nothing")
+	d.calmly("enter")
+	d.decided(api.AnswerRollback)
+}
+
 // The selection stays on its question, whatever else is asked meanwhile.
 func TestInboxSelectionStays(t *testing.T) {
 	t.Parallel()

@@ -136,6 +136,10 @@ func (s *Screen) answer(in string, r intent.Intent) tea.Cmd {
 		if q, ok := st.Fresh(r.Question, r.Print); ok {
 			s.over(in, dialog.NewReason(q, r.Print, r.Equal))
 		}
+	case intent.AskBack: // no plan is made here: its differences are in view
+		if q, ok := st.Question(r.Question); ok {
+			s.over(in, dialog.NewReason(q, st.Print(q.ID), false))
+		}
 	case intent.AskRule:
 		if q, ok := st.Fresh(r.Question, r.Print); ok {
 			d := dialog.NewAlways(q, r.Print)
