@@ -23,6 +23,10 @@ import (
 	"stepbox/ui/state"
 )
 
+// Linger is how long the keys stay where the last question was answered: an agent that has
+// its answer asks its next one a moment later.
+const Linger = 3 * time.Second
+
 // Ref names a question of a session.
 type Ref struct {
 	Session string

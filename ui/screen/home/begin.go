@@ -40,7 +40,7 @@ func (s *Screen) newSession() tea.Cmd {
 	}
 	d := dialog.NewNewSession(s.cfg.HomeDir, projects, mode)
 	d.SetAgents(s.agents, agent)
-	s.dialog = d
+	s.dialogs.Open(d)
 	return s.findAgents()
 }
 
@@ -69,7 +69,7 @@ func (s *Screen) listed() []api.Session {
 
 // listFolders has the folders listed that the form completes what is typed with.
 func (s *Screen) listFolders() tea.Cmd {
-	d, ok := s.dialog.(*dialog.NewSession)
+	d, ok := s.dialogs.Top().(*dialog.NewSession)
 	if !ok {
 		return nil
 	}
@@ -106,10 +106,10 @@ func folders(dir string) (names []string) {
 // Started takes what became of a session that was to be started.
 func (s *Screen) Started(err error) {
 	s.Starting, s.Notice = false, ""
-	form, open := s.dialog.(*dialog.NewSession)
+	form, open := s.dialogs.Top().(*dialog.NewSession)
 	switch {
 	case err == nil && open:
-		s.dialog = nil
+		s.dialogs.Close(form)
 	case err != nil && open:
 		form.Fail(err.Error())
 	case err != nil:

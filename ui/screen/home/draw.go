@@ -33,8 +33,8 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		cursor = s.line(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), 1), f)
 		body.Min.Y++
 	}
-	if h := s.inboxHeight(body); h > 0 {
-		s.inboxBox(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), h), f)
+	if h := s.inbox.height(body); h > 0 {
+		s.drag.boxes = append(s.drag.boxes, s.inbox.draw(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), h), f))
 		body.Min.Y += h
 	}
 	list, side := body, uv.Rectangle{}
@@ -53,21 +53,21 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		s.beside(dst, side, f)
 	}
 	s.foot(dst, uv.Rect(area.Min.X, area.Max.Y-1, area.Dx(), 1), f)
-	if s.dialog != nil {
+	if d := s.dialogs.Top(); d != nil {
 		under := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), max(1, area.Dy()-2))
-		if s.about != "" && body.Dy() >= 10 {
+		if s.inbox.about != "" && body.Dy() >= 10 {
 			under = body // what else is held stays in view
 		}
-		if s.about != "" {
-			f.Wait = max(0, s.desk.Guard.Wait(s.cfg.Now()))
+		if s.inbox.about != "" {
+			f.Wait = max(0, s.inbox.desk.Guard.Wait(s.cfg.Now()))
 		}
 		paint.Behind(dst, under, f.P.S(themes.Faint))
 		f.Focused = true
-		if rows := s.dialog.Dock(dst, under.Dx()); rows > 0 && s.about != "" {
+		if rows := d.Dock(dst, under.Dx()); rows > 0 && s.inbox.about != "" {
 			under.Max.Y = min(under.Max.Y, under.Min.Y+rows) // no more than it needs
 		}
-		cursor = s.dialog.Draw(dst, under, f)
-		s.drag.boxes = append(s.drag.boxes[:0], s.dialog.Text().Area)
+		cursor = d.Draw(dst, under, f)
+		s.drag.boxes = append(s.drag.boxes[:0], d.Text().Area)
 	}
 	return cursor
 }
@@ -311,7 +311,7 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	if s.inbox.here && !s.search.open {
 		scope = []keys.Scope{keys.Inbox}
 	}
-	if s.dialog != nil { // it has its own keys
+	if s.dialogs.Top() != nil { // it has its own keys
 		paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token))
 		return
 	}
@@ -349,11 +349,11 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
 	h := paint.Hint{Key: b.First(), Words: b.Short}
 	if s.inbox.here {
-		e, ok := s.asked()
+		e, ok := s.inbox.asked()
 		if _, back := b.Intent.(intent.Back); back {
 			return h, true
 		}
-		return h, ok && b.Short != "" && (!intent.Decides(b.Intent) || s.whyNot(b.Intent, e) == "")
+		return h, ok && b.Short != "" && (!intent.Decides(b.Intent) || s.inbox.whyNot(b.Intent, e) == "")
 	}
 	cur, ok := s.current()
 	live := cur.Session.Live()

@@ -11,12 +11,12 @@ package home
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
-	"stepbox/ui/answer"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -49,16 +49,24 @@ type Config struct {
 	Export func(ctx context.Context, session string) (file string, err error)
 }
 
-// Screen lists sessions. Its context ends what it has under way.
-type Screen struct {
-	Starting bool   // a session is being started
-	Opening  bool   // the selected one is being opened: what is typed is dropped, as it was meant for that
-	Notice   string // what became of the last thing
+// core is what the parts of the screen share.
+type core struct {
+	Notice string // what became of the last thing
 
 	cfg     Config
 	ctx     context.Context
-	problem string // why the list is old, or could not be read
 	live    []api.Session
+	of      map[string]*state.State // what the board tells of each
+	dialogs dialog.Stack            // what lies over the list
+}
+
+// Screen lists sessions. Its context ends what it has under way.
+type Screen struct {
+	*core
+	Starting bool // a session is being started
+	Opening  bool // the selected one is being opened: what is typed is dropped, as it was meant for that
+
+	problem string // why the list is old, or could not be read
 	past    window
 	asking  asking
 	labels  int    // requests under way that say something of a session
@@ -68,19 +76,14 @@ type Screen struct {
 	top     int    // the first past row in view
 	view    int    // rows in view, when they were drawn last
 
-	board *link.Board             // follows the live ones; nil while the list isn't shown
-	of    map[string]*state.State // what it tells of each
+	board *link.Board // follows the live ones; nil while the list isn't shown
 	inbox inbox
-	desk  answer.Desk
 
 	agents []dialog.Choice // that are installed, as far as it is known
 	seek   bool            // they are looked for once the list is shown: that takes as long as opening it
 
 	search  search
-	entered bool          // enter was pressed before the list was of what was typed: it is carried out then
-	dialog  dialog.Dialog // what lies over the list, or nil
-	below   dialog.Dialog // the opened question that it is about, or nil
-	about   string        // whose question that is; "": none's
+	entered bool // enter was pressed before the list was of what was typed: it is carried out then
 	shown   preview
 	preview bool // it was turned on or off, against what the size would have
 	drag    dragging
@@ -89,20 +92,9 @@ type Screen struct {
 
 // New makes the screen. What it asks for ends with ctx.
 func New(ctx context.Context, c Config) *Screen {
-	s := &Screen{cfg: c, ctx: ctx, search: newSearch()}
-	s.desk.Screen = answer.Screen{
-		Client: c.Client, Now: c.Now,
-		State: func(session string) *state.State { return s.of[session] },
-		Over: func(session string) bool {
-			st := s.of[session]
-			return st == nil || !st.Session.Live()
-		},
-		Refused: func(_ answer.Ref, words string) { s.refused(words) },
-		Do: func(_ string, f func(context.Context) func() tea.Cmd) tea.Cmd {
-			return s.ask(ctx, func(ctx context.Context) then { return f(ctx) })
-		},
-		After: func(d time.Duration, f func() tea.Cmd) tea.Cmd { return s.after(d, f) },
-	}
+	k := &core{cfg: c, ctx: ctx}
+	s := &Screen{core: k, search: newSearch(), inbox: inbox{core: k}}
+	s.inbox.desk.Screen = s.inbox.screen()
 	return s
 }
 
@@ -118,7 +110,7 @@ func (then) ForHome() {}
 // Update takes an answer.
 func (s *Screen) Update(m Message) tea.Cmd {
 	if f, ok := m.(then); ok {
-		return tea.Batch(f(), s.settle())
+		return tea.Batch(f(), s.inbox.settle())
 	}
 	return nil
 }
@@ -127,7 +119,7 @@ func (s *Screen) Update(m Message) tea.Cmd {
 const requestTime = 30 * time.Second
 
 // ask has something found out off this goroutine.
-func (s *Screen) ask(ctx context.Context, f func(context.Context) then) tea.Cmd {
+func (c *core) ask(ctx context.Context, f func(context.Context) then) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(ctx, requestTime)
 		defer cancel()
@@ -139,16 +131,16 @@ func (s *Screen) ask(ctx context.Context, f func(context.Context) then) tea.Cmd 
 const pause = 150 * time.Millisecond
 
 // later does something after a pause.
-func (s *Screen) later(f then) tea.Cmd { return s.after(pause, f) }
+func (c *core) later(f then) tea.Cmd { return c.after(pause, f) }
 
-func (s *Screen) after(wait time.Duration, f then) tea.Cmd {
+func (c *core) after(wait time.Duration, f then) tea.Cmd {
 	return func() tea.Msg {
 		t := time.NewTimer(wait)
 		defer t.Stop()
 		select {
 		case <-t.C:
 			return f
-		case <-s.ctx.Done():
+		case <-c.ctx.Done():
 			return nil
 		}
 	}
@@ -171,6 +163,19 @@ func (s *Screen) current() (api.Found, bool) {
 	}
 	return s.past.row(s.at - len(s.live))
 }
+
+// beneath selects the session of the selected question, so that what is known of it is shown.
+func (s *Screen) beneath() tea.Cmd {
+	e, ok := s.inbox.asked()
+	if !ok {
+		return nil
+	}
+	s.choose(max(0, slices.IndexFunc(s.live, func(x api.Session) bool { return x.ID == e.refs[0].Session })))
+	return s.look()
+}
+
+// Restart begins the quiet time anew: what is on the screen is new to the eye.
+func (s *Screen) Restart() { s.inbox.desk.Guard.Restart(s.cfg.Now()) }
 
 // Held is how many questions wait in all live sessions.
 func (s *Screen) Held() int {
@@ -206,26 +211,31 @@ func (s *Screen) Leave() intent.Intent {
 // Key takes a key, and returns what is left to do for who has the screen: Open,
 // New, Resume, Fork or Quit, of the selected session.
 func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
-	s.desk.Presses.Key(k.String(), s.cfg.Now())
+	s.inbox.desk.Presses.Key(k.String(), s.cfg.Now())
 	if s.drag.live { // it lets go of what the mouse selects
 		s.drag.held, s.drag.live = false, false
 		return nil, nil
 	}
 	i, cmd := s.key(k)
-	s.desk.Guard.Key(s.cfg.Now())
-	return i, tea.Batch(cmd, s.settle())
+	s.inbox.desk.Guard.Key(s.cfg.Now())
+	return i, tea.Batch(cmd, s.inbox.settle())
 }
 
 func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
+	d := s.dialogs.Top()
 	switch {
-	case s.dialog != nil:
-		return s.inDialog(k)
+	case d != nil:
+		return s.inDialog(d, k)
 	case s.inbox.here && !s.search.open && !s.Opening:
 		if b, ok := keys.Find(k, keys.Inbox); ok {
 			s.Notice = ""
-			return nil, s.judge(b.Intent, k.IsRepeat)
+			cmd := s.inbox.judge(b.Intent, k.IsRepeat)
+			if !intent.Decides(b.Intent) {
+				cmd = s.beneath()
+			}
+			return nil, cmd
 		}
-	case s.desk.JustDecided(): // it may still be for what was answered: nothing else gets it
+	case s.inbox.desk.JustDecided(): // it may still be for what was answered: nothing else gets it
 		if b, ok := keys.Find(k, keys.Inbox); ok && intent.Decides(b.Intent) {
 			return nil, nil
 		}
@@ -264,44 +274,44 @@ func (s *Screen) scope() []keys.Scope {
 
 // Paste takes pasted text.
 func (s *Screen) Paste(text string) tea.Cmd {
-	if w, ok := s.dialog.(dialog.Writer); ok {
+	d := s.dialogs.Top()
+	if w, ok := d.(dialog.Writer); ok {
 		w.Paste(text)
 		return s.listFolders()
-	} else if s.search.open && s.dialog == nil && !s.Opening && !s.entered {
+	} else if s.search.open && d == nil && !s.Opening && !s.entered {
 		return s.typed(func() { s.search.line.Insert(text) })
 	}
 	return nil
 }
 
-func (s *Screen) inDialog(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
-	b, ok := keys.Find(k, s.dialog.Scope())
+func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
+	b, ok := keys.Find(k, d.Scope())
 	if !ok {
-		if w, ok := s.dialog.(dialog.Writer); ok && keys.Typed(s.dialog.Scope()) {
+		if w, ok := d.(dialog.Writer); ok && keys.Typed(d.Scope()) {
 			w.Type(k)
 			return nil, s.listFolders()
 		}
-		s.Notice = keys.Astray(k, s.dialog.Why, s.dialog.Scope())
+		s.Notice = keys.Astray(k, d.Why, d.Scope())
 		return nil, nil
 	}
 	s.Notice = ""
-	if s.about != "" {
-		return nil, s.inQuestion(b.Intent, k.IsRepeat)
+	if s.inbox.about != "" {
+		return nil, s.inbox.inQuestion(b.Intent, k.IsRepeat)
 	}
-	switch i := s.dialog.Handle(b.Intent).(type) {
+	switch i := d.Handle(b.Intent).(type) {
 	case intent.Back:
-		s.dialog = nil
+		s.dialogs.Close(d)
 	case intent.DoFork:
-		s.dialog = nil
+		s.dialogs.Close(d)
 		return intent.Fork{}, nil
 	case intent.Begin:
 		return i, nil
 	case intent.DoResume:
-		s.dialog = nil
+		s.dialogs.Close(d)
 		return intent.Resume{}, nil
 	case intent.Label:
-		d := s.dialog
 		if i.Is.Trashed != nil {
-			s.dialog = nil // the next key is for the list as it is then
+			s.dialogs.Close(d) // the next key is for the list as it is then
 		}
 		return nil, s.label(i.Session, i.Is, d)
 	}
@@ -338,7 +348,7 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 			return i, nil
 		}
 	case intent.Help:
-		s.dialog = &dialog.Help{Place: []keys.Scope{keys.Inbox, keys.Home, keys.Filtered, keys.Searching}}
+		s.dialogs.Open(&dialog.Help{Place: []keys.Scope{keys.Inbox, keys.Home, keys.Filtered, keys.Searching}})
 	case intent.Preview:
 		s.preview = !s.preview
 	case intent.Search, intent.Yes, intent.Back, intent.Order, intent.Here:
@@ -391,7 +401,7 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 		case x.Live():
 			s.Notice = "it lives: enter attaches to it"
 		default:
-			s.dialog = dialog.ConfirmResume(x)
+			s.dialogs.Open(dialog.ConfirmResume(x))
 		}
 	case intent.Fork:
 		when := ""
@@ -405,7 +415,7 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 		case !s.cfg.CanFork:
 			s.Notice = "stepbox fork starts a session on the files of another"
 		default:
-			s.dialog = dialog.ConfirmFork(x, when)
+			s.dialogs.Open(dialog.ConfirmFork(x, when))
 		}
 	case intent.Match:
 		s.match(i.By)
@@ -417,7 +427,7 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 	case intent.Export:
 		return nil, s.export(x)
 	case intent.Rename, intent.Tag, intent.Note:
-		s.dialog = entry(i, x)
+		s.dialogs.Open(entry(i, x))
 	case intent.Pin:
 		on := !x.Pinned
 		return nil, s.label(x.ID, api.Label{Pinned: &on}, nil)
@@ -446,9 +456,9 @@ func (s *Screen) Move(i intent.Intent) bool {
 
 // Wheel moves the selection by rows.
 func (s *Screen) Wheel(by int) tea.Cmd {
-	if s.dialog != nil {
-		s.dialog.Wheel(by)
-		return s.settle()
+	if d := s.dialogs.Top(); d != nil {
+		d.Wheel(by)
+		return s.inbox.settle()
 	}
 	s.Move(intent.Move{By: by})
 	return s.look()

@@ -68,8 +68,8 @@ func TestImportedStaysAsItIs(t *testing.T) {
 	s := New(t.Context(), Config{Now: time.Now, CanResume: true, CanFork: true})
 	s.take(api.Query{}, api.FoundPage{}, api.FoundPage{Found: []api.Found{{Session: api.Session{ID: "a", State: api.SessionEnded, Agent: api.ImportAgent}}}})
 	for _, i := range []intent.Intent{intent.Resume{}, intent.Fork{}} {
-		if s.handle(i); s.dialog != nil || s.Notice != api.NoFiles {
-			t.Errorf("%T of an import: %v, %q", i, s.dialog, s.Notice)
+		if s.handle(i); s.dialogs.Top() != nil || s.Notice != api.NoFiles {
+			t.Errorf("%T of an import: %v, %q", i, s.dialogs.Top(), s.Notice)
 		}
 	}
 }

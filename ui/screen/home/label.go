@@ -60,14 +60,14 @@ func (s *Screen) label(id string, l api.Label, in dialog.Dialog) tea.Cmd {
 		x, err := s.cfg.Client.Label(ctx, id, l)
 		return func() tea.Cmd {
 			s.labels--
-			open := in != nil && s.dialog == in
+			open := in != nil && s.dialogs.Has(in)
 			switch {
 			case err != nil && open:
 				in.Fail(paint.Failed(err))
 			case err != nil:
 				s.Notice = "can't do that: " + paint.Failed(err)
 			case open:
-				s.dialog = nil
+				s.dialogs.Close(in)
 			case l.Trashed != nil:
 				s.trashed = slices.DeleteFunc(s.trashed, func(x api.Session) bool { return x.ID == id })
 				s.Notice = "it is back"
@@ -95,7 +95,7 @@ func (s *Screen) trash(x api.Session) tea.Cmd {
 	on := true
 	l := api.Label{Trashed: &on}
 	if x.Pinned || x.Unapplied > 0 {
-		s.dialog = dialog.ConfirmTrash(x, intent.Label{Session: x.ID, Is: l})
+		s.dialogs.Open(dialog.ConfirmTrash(x, intent.Label{Session: x.ID, Is: l}))
 		return nil
 	}
 	return s.label(x.ID, l, nil)

@@ -128,7 +128,7 @@ func (s *Screen) take(q api.Query, live, page api.FoundPage) {
 		s.live = append(s.live, f.Session)
 	}
 	s.follow()
-	s.gather()
+	s.inbox.gather()
 	notes := append(page.Notes, live.Notes...)
 	for i, n := range notes {
 		notes[i] = paint.Clean(n)

@@ -95,7 +95,7 @@ func (s *Screen) news() tea.Cmd {
 		lived := st.Session.Live()
 		st.Apply(e)
 		st.Keep(keptActions)
-		if q := e.Question; q != nil && !q.Open() && s.inboxed(id, q.ID) && !s.desk.Pending(answer.Ref{Session: id, ID: q.ID}) {
+		if q := e.Question; q != nil && !q.Open() && s.inbox.has(id, q.ID) && !s.inbox.desk.Pending(answer.Ref{Session: id, ID: q.ID}) {
 			s.Notice = fmt.Sprintf("%s #%d: %s", paint.Clean(name(st.Session)), q.Action, paint.Clean(st.Closed(q.ID)))
 		}
 		if lived && !st.Session.Live() {
@@ -103,8 +103,8 @@ func (s *Screen) news() tea.Cmd {
 			cmd = s.Refresh()
 		}
 	})
-	s.gather()
-	return tea.Batch(cmd, s.settle())
+	s.inbox.gather()
+	return tea.Batch(cmd, s.inbox.settle())
 }
 
 // Ended says that a session has ended, and what can be done next; it is selected, unless

@@ -25,7 +25,7 @@ import (
 type asking struct {
 	*core
 	list    actions.Pane
-	dialogs stack
+	dialogs dialog.Stack
 	rules   *ruling
 	desk    answer.Desk
 	strip   state.Guard  // as the desk's, of the question that the Actions strip shows, whatever has the keys
@@ -95,7 +95,7 @@ func (k *asking) follow(focus intent.Pane) {
 
 // open opens a question, unless that is what is open.
 func (k *asking) open(q api.Question) {
-	if d, ok := k.dialogs.top().(*dialog.Decision); ok && d.Target().Question == q.ID {
+	if d, ok := k.dialogs.Top().(*dialog.Decision); ok && d.Target().Question == q.ID {
 		return
 	}
 	k.cursor = q.ID
@@ -104,7 +104,7 @@ func (k *asking) open(q api.Question) {
 	if k.cfg.Watching {
 		d.Off = dialog.WatchingOnly
 	}
-	k.dialogs.open(d)
+	k.dialogs.Open(d)
 }
 
 // walk goes to the next held thing from the focused pane, and opens it when opened
@@ -149,7 +149,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 			k.first(q, t.Err)
 			return nil
 		}
-		docked := k.dialogs.shows(q.ID)
+		docked := k.dialogs.Shows(q.ID)
 		if rule, ok := ruleOf(q, d); ok {
 			k.rules.made(rule)
 		} else {
@@ -163,7 +163,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 
 // answered goes on after a question was answered, in the dock or in a list.
 func (k *asking) answered(question int64, docked bool, focus intent.Pane) {
-	k.dialogs.closeFor(question)
+	k.dialogs.CloseFor(question)
 	k.auto = k.auto || focus == intent.Actions
 	k.flow.listed = focus == intent.Actions
 	k.follow(focus)
@@ -180,16 +180,16 @@ func (k *asking) answered(question int64, docked bool, focus intent.Pane) {
 func (k *asking) first(q api.Question, err error) {
 	var p *api.Problem
 	i := slices.IndexFunc(k.st.Questions, func(o api.Question) bool { return o.Subject == api.SubjectEdit && !k.pending(o) })
-	if i < 0 || !errors.As(err, &p) || p.Code != api.CodeBusy || q.Subject != api.SubjectCommand || !k.dialogs.shows(q.ID) {
+	if i < 0 || !errors.As(err, &p) || p.Code != api.CodeBusy || q.Subject != api.SubjectCommand || !k.dialogs.Shows(q.ID) {
 		return
 	}
-	k.dialogs.closeFor(q.ID)
+	k.dialogs.CloseFor(q.ID)
 	k.open(k.st.Questions[i])
 }
 
 // refused says that an answer didn't count, where the person looks.
 func (k *asking) refused(question int64, words string) {
-	k.dialogs.fail(question, words)
+	k.dialogs.Fail(question, words)
 	k.tell(themes.Warn, "%s", words)
 }
 

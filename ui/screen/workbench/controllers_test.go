@@ -10,7 +10,6 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
-	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
@@ -86,29 +85,6 @@ func TestArrangement(t *testing.T) {
 	}
 }
 
-func TestStack(t *testing.T) {
-	var s stack
-	if s.top() != nil {
-		t.Error("an empty stack has a top")
-	}
-	q := question
-	decision, help := dialog.NewDecision(q, "print"), &dialog.Help{}
-	s.open(decision)
-	s.open(help)
-	if s.top() != dialog.Dialog(help) {
-		t.Error("the last one isn't uppermost")
-	}
-	s.closeFor(q.ID + 1)
-	s.closeFor(q.ID)
-	if len(s.all) != 1 || s.top() != dialog.Dialog(help) {
-		t.Errorf("%d are left when the question was answered", len(s.all))
-	}
-	s.close(help)
-	if s.top() != nil {
-		t.Error("one is left")
-	}
-}
-
 // One request at a time, and none when nothing is lacking.
 func TestFetcher(t *testing.T) {
 	f := fetcher{core: &core{}, pane: changes.Pane{Loading: true}}
@@ -181,7 +157,7 @@ func TestAskingFollowsWhatIsHeld(t *testing.T) {
 		t.Error("coming from elsewhere the selected one was passed over")
 	}
 	a.walk(-1, true, intent.Actions)
-	if a.dialogs.top() == nil || a.dialogs.top().Target().Question != 106 {
+	if a.dialogs.Top() == nil || a.dialogs.Top().Target().Question != 106 {
 		t.Error("the one walked to isn't open")
 	}
 	a.follow(intent.Actions)

@@ -35,14 +35,14 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	s.title(dst, s.view.panes.Title, f, s.crumbs())
 	s.view.tabs(dst, s.view.panes.Tabs, f)
 	s.asking.list.Notice, s.asking.list.Auto = nil, s.asking.auto
-	if n := s.said(); n.text != "" && !n.ofKey && !s.asking.dialogs.over(dst) {
+	if n := s.said(); n.text != "" && !n.ofKey && !s.asking.dialogs.Over(dst) {
 		s.asking.list.Notice = paint.Line{{
 			Text:  paint.Shorten(dst, n.text, s.view.panes.Of(intent.Actions).Dx()-8),
 			Style: p.S(n.token),
 		}}
 	}
-	top := s.asking.dialogs.top()
-	docked, _ := s.asking.dialogs.docked(dst, s.view.panes.Dock.Dx())
+	top := s.asking.dialogs.Top()
+	docked, _ := s.asking.dialogs.Docked(dst, s.view.panes.Dock.Dx())
 	var cursor *tea.Cursor
 	for _, pane := range []struct {
 		id   intent.Pane

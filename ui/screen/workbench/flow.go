@@ -5,15 +5,14 @@ import (
 	"time"
 
 	"stepbox/session/api"
+	"stepbox/ui/answer"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/state"
 )
 
 // Whoever decides is asked one question after the other, until nothing waits; only then
-// the keys are for what had them before. An agent that waits for its command's answer
-// asks its next question a moment later: for as long as linger, that is awaited.
-const linger = 3 * time.Second
+// the keys are for what had them before.
 
 // flow is how the person goes from one decision to the next.
 type flow struct {
@@ -30,7 +29,7 @@ type flow struct {
 // that did something here isn't the agent's while it is held down, either.
 func (k *asking) drops(key string) bool {
 	f, now, repeat := &k.flow, k.cfg.Now(), state.Repeat
-	if f.first && k.dialogs.top() == nil { // of those for a question it is told when they answer it
+	if f.first && k.dialogs.Top() == nil { // of those for a question it is told when they answer it
 		repeat = state.FirstRepeat
 	}
 	if held := key == f.dropped && now.Sub(f.last) < repeat; !held && !k.desk.JustDecided() {
@@ -42,7 +41,7 @@ func (k *asking) drops(key string) bool {
 
 // followed says whether what has the keys came by itself after an answer.
 func (k *asking) followed() bool {
-	switch d := k.dialogs.top().(type) {
+	switch d := k.dialogs.Top().(type) {
 	case *dialog.Next:
 		return true
 	case *dialog.Decision:
@@ -53,7 +52,7 @@ func (k *asking) followed() bool {
 
 // deciding says whether the next question follows in the dock.
 func (k *asking) deciding() bool {
-	switch d := k.dialogs.top().(type) {
+	switch d := k.dialogs.Top().(type) {
 	case *dialog.Next:
 		return true
 	case *dialog.Decision:
@@ -64,7 +63,7 @@ func (k *asking) deciding() bool {
 
 // next opens the next question after one was answered in the dock, or awaits it.
 func (k *asking) next(focus intent.Pane) {
-	if k.flow.passed = 0; k.dialogs.top() != nil || k.Over() {
+	if k.flow.passed = 0; k.dialogs.Top() != nil || k.Over() {
 		return
 	}
 	if i := slices.IndexFunc(k.st.Questions, func(q api.Question) bool { return !k.pending(q) }); i >= 0 {
@@ -75,24 +74,24 @@ func (k *asking) next(focus intent.Pane) {
 	if focus == intent.Actions || focus == intent.Network {
 		return // what comes is a row there, and keys decide on it
 	}
-	k.dialogs.open(dialog.NewNext(k.dialogs.rows, k.cfg.Now(), "the "+focus.String()))
+	k.dialogs.Open(dialog.NewNext(k.dialogs.Rows, k.cfg.Now(), "the "+focus.String()))
 }
 
 // goOn takes what has happened to the questions: one that opened by itself and was
 // answered before keys could is left, as the answer before it was one for it, too; and
 // the one that was awaited is asked.
 func (k *asking) goOn(focus intent.Pane) {
-	switch d := k.dialogs.top().(type) {
+	switch d := k.dialogs.Top().(type) {
 	case *dialog.Decision:
 		if _, open := k.st.Question(k.flow.passed); open || !k.followed() || !k.desk.JustDecided() {
 			return
 		}
-		k.dialogs.close(d)
+		k.dialogs.Close(d)
 		k.desk.Decided = k.cfg.Now()
 		k.next(focus)
 	case *dialog.Next:
 		if len(k.st.Questions) > 0 {
-			k.dialogs.close(d)
+			k.dialogs.Close(d)
 			k.next(focus)
 		}
 	case nil:
@@ -116,8 +115,8 @@ func (k *asking) readable(focus intent.Pane) {
 // rest ends the waiting for the next question once it has lasted, but not in the middle of
 // what is typed: the agent would have its end without its beginning.
 func (k *asking) rest() {
-	if d, ok := k.dialogs.top().(*dialog.Next); ok && (k.Over() || k.cfg.Now().Sub(d.Since) >= linger && k.desk.Guard.Wait(k.cfg.Now()) <= 0) {
-		k.dialogs.close(d)
+	if d, ok := k.dialogs.Top().(*dialog.Next); ok && (k.Over() || k.cfg.Now().Sub(d.Since) >= answer.Linger && k.desk.Guard.Wait(k.cfg.Now()) <= 0) {
+		k.dialogs.Close(d)
 		k.desk.Decided = k.cfg.Now()
 	}
 }

@@ -22,7 +22,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		case intent.Arrange:
 			s.tell(themes.Info, "layout: %s", s.view.shape().Preset)
 		case intent.Focus, intent.FocusStep, intent.FocusTo: // the keys go where the focus does
-			s.asking.dialogs.undock(s.asking.ruler())
+			s.asking.dialogs.Undock(s.asking.ruler())
 		}
 		return nil
 	}
@@ -45,7 +45,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Palette:
 		s.palette()
 	case intent.Facts:
-		s.asking.dialogs.open(dialog.SessionFacts(func() api.Session { return s.present().Session }, &s.used))
+		s.asking.dialogs.Open(dialog.SessionFacts(func() api.Session { return s.present().Session }, &s.used))
 	case intent.Detach, intent.Home, intent.Quit, intent.Themes:
 		s.leave = i
 	case intent.Quick:
@@ -84,7 +84,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		return s.ops.pause()
 	case intent.SetMode:
 		if c := dialog.ConfirmMode(s.st.Session.Mode, i.Mode, len(s.st.Questions)); c != nil {
-			s.asking.dialogs.open(c)
+			s.asking.dialogs.Open(c)
 			return nil
 		}
 		s.asking.desk.Decided = s.cfg.Now()
@@ -98,12 +98,12 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Tour:
 		s.guide(i)
 	case intent.Rules:
-		s.asking.dialogs.open(&dialog.Rules{Off: s.Why(intent.Forget{})})
+		s.asking.dialogs.Open(&dialog.Rules{Off: s.Why(intent.Forget{})})
 	case intent.Forget:
 		newest, _ := s.rules.newest()
 		return s.rules.take(newest, nil)
 	case intent.KillSandbox:
-		s.asking.dialogs.open(dialog.ConfirmKill(0, ""))
+		s.asking.dialogs.Open(dialog.ConfirmKill(0, ""))
 	default:
 		return s.judge(i, target, repeat)
 	}
@@ -160,7 +160,7 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 	case intent.Rollback:
 		return s.takeBack(i.Later)
 	case intent.KillAction:
-		s.asking.dialogs.open(dialog.ConfirmKill(a.N, a.Title))
+		s.asking.dialogs.Open(dialog.ConfirmKill(a.N, a.Title))
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (s *Screen) answer(i intent.Intent) tea.Cmd {
 		return s.asking.decide(i, func() intent.Pane { return s.view.focus })
 	case intent.AskReason:
 		if q, ok := s.st.Fresh(i.Question, i.Print); ok {
-			s.asking.dialogs.open(dialog.NewReason(q, i.Print, i.Equal))
+			s.asking.dialogs.Open(dialog.NewReason(q, i.Print, i.Equal))
 		}
 	case intent.AskBack:
 		if q, ok := s.st.Question(i.Question); ok {

@@ -46,7 +46,7 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	if s.asking.deciding() && !n.ofKey { // what is said of a key needs the room
 		x = paint.Clip(dst, x, y, stop, "deciding: the next question follows", p.S(themes.Info)) + 3
 	}
-	if n.text != "" && (n.ofKey || s.asking.dialogs.over(dst) || s.find.in == intent.Actions || s.view.panes.Of(intent.Actions).Empty()) {
+	if n.text != "" && (n.ofKey || s.asking.dialogs.Over(dst) || s.find.in == intent.Actions || s.view.panes.Of(intent.Actions).Empty()) {
 		// The place where notices usually are is covered, or isn't shown.
 		paint.Clip(dst, x, y, stop, n.text, p.S(n.token))
 		return

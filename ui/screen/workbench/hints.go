@@ -16,7 +16,7 @@ import (
 )
 
 func (s *Screen) rightHints() []paint.Hint {
-	d := s.asking.dialogs.top()
+	d := s.asking.dialogs.Top()
 	switch {
 	case s.leader:
 		return nil
@@ -48,7 +48,7 @@ func palette() string {
 
 // hints are the keys that work now, those for what is held first.
 func (s *Screen) hints(dst uv.Screen) []paint.Hint {
-	switch d := s.asking.dialogs.top(); {
+	switch d := s.asking.dialogs.Top(); {
 	case s.leader:
 		return s.afterLeaderHints()
 	case d != nil:

@@ -16,7 +16,7 @@ import (
 
 // Key takes a key press.
 func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
-	f, name, ours := &s.asking.flow, k.String(), !keys.IsLeader(k) && (s.leader || s.asking.dialogs.top() != nil || !s.typing())
+	f, name, ours := &s.asking.flow, k.String(), !keys.IsLeader(k) && (s.leader || s.asking.dialogs.Top() != nil || !s.typing())
 	s.asking.desk.Presses.Key(name, s.cfg.Now())
 	if name != f.dropped { // that one isn't held down any more
 		f.dropped, f.first = "", false
@@ -34,7 +34,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	if s.leader {
 		s.leader = false
 		if keys.IsLeader(k) {
-			if s.asking.dialogs.top() == nil && !s.asking.drops(name) {
+			if s.asking.dialogs.Top() == nil && !s.asking.drops(name) {
 				s.agent.key(asLeader(k))
 			}
 			return nil
@@ -61,7 +61,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return s.after(panelAfter, func() tea.Cmd { return nil }) // then the panel is drawn
 	}
-	d := s.asking.dialogs.top()
+	d := s.asking.dialogs.Top()
 	if (d == nil && s.typing() || s.asking.followed()) && s.asking.drops(name) {
 		if d == nil && !s.asking.desk.JustDecided() {
 			s.answerKey(themes.Info, keys.Pretty(name)+" not sent: it may be held down")
@@ -145,7 +145,7 @@ func (s *Screen) scopes() []keys.Scope {
 // answers anything.
 func (s *Screen) Paste(text string) (cmd tea.Cmd) {
 	s.leader = false
-	switch d := s.asking.dialogs.top(); {
+	switch d := s.asking.dialogs.Top(); {
 	case d != nil:
 		if w, ok := d.(dialog.Writer); ok {
 			w.Paste(text)
@@ -170,9 +170,9 @@ func (s *Screen) Paste(text string) (cmd tea.Cmd) {
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
 	if _, help := i.(intent.Help); help {
 		if _, shown := d.(*dialog.Help); shown {
-			s.asking.dialogs.close(d)
+			s.asking.dialogs.Close(d)
 		} else {
-			s.asking.dialogs.open(&dialog.Help{Place: []keys.Scope{d.Scope()}, Off: d.Why})
+			s.asking.dialogs.Open(&dialog.Help{Place: []keys.Scope{d.Scope()}, Off: d.Why})
 		}
 		return nil
 	}
@@ -206,7 +206,7 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		if asks, ok := d.(*dialog.Decision); ok {
 			s.asking.flow.left = asks.Target().Question
 		}
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 	case intent.Decide, intent.AskReason, intent.AskBack, intent.AskRule:
 		return s.answer(r)
 	case intent.MakeRule:
@@ -220,13 +220,13 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.Stop:
 		s.ops.cancel()
 	case intent.AskCheck:
-		s.asking.dialogs.open(dialog.NewCheck(r))
+		s.asking.dialogs.Open(dialog.NewCheck(r))
 	case intent.SetCheck:
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		s.ops.plan.Handle(r)
 		return s.ops.replan()
 	case intent.SearchFor:
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		return s.replay(r)
 	case intent.GoTo, intent.Save, intent.SaveAs, intent.BisectFor:
 		return s.travelled(d, r)
@@ -235,23 +235,23 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.Read:
 		return s.cfg.Open(s.link.ID, Reading{Patch: &api.PatchRequest{Scope: api.Scope{Action: d.(*dialog.Details).Action}}})
 	case intent.UndoApply:
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		return s.ops.undo(r.ID)
 	case intent.DoResume:
 		s.leave = intent.Resume{}
 	case intent.DoFork:
 		s.leave = intent.Fork{At: s.moment()}
 	case intent.DoPage:
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		return s.ops.page(r.Page, r.Open)
 	case intent.DoCopies:
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		return s.signals.allow(r.Text)
 	case intent.DoKill:
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		return s.ops.kill(r.Action)
 	case intent.DoMode:
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		return s.ops.setMode(r.Mode)
 	case intent.Run:
 		target := d.Target()
@@ -259,14 +259,14 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 			s.answerKey(themes.Warn, dialog.TooSoon)
 			return nil
 		}
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		if q, held := s.question(); held && intent.Decides(r.Intent) {
 			s.asking.open(q) // it may have come, or changed, behind what was open
 			return nil
 		}
 		return s.handle(r.Intent, target, repeat)
 	case intent.HeldStep:
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		s.asking.walk(r.By, true, s.view.focus)
 	}
 	return nil

@@ -29,7 +29,7 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 	case tea.MouseWheelMsg:
 		s.wheel(e, m)
 	case tea.MouseClickMsg:
-		if s.asking.dialogs.top() != nil {
+		if s.asking.dialogs.Top() != nil {
 			s.pressed(e)
 			break
 		}
@@ -103,8 +103,8 @@ func (s *Screen) wheel(e tea.Mouse, m tea.MouseWheelMsg) {
 	default:
 		return
 	}
-	d := s.asking.dialogs.top()
-	if d != nil && (s.asking.dialogs.over(s.asking.ruler()) || uv.Pos(e.X, e.Y).In(s.view.panes.Dock)) {
+	d := s.asking.dialogs.Top()
+	if d != nil && (s.asking.dialogs.Over(s.asking.ruler()) || uv.Pos(e.X, e.Y).In(s.view.panes.Dock)) {
 		d.Wheel(by)
 		return
 	}

@@ -106,7 +106,7 @@ func (s *Screen) openSelected() tea.Cmd {
 			return nil
 		}
 		d := dialog.ActionDetails(n, func() (api.Action, bool) { return s.st.Action(n) }, func() []api.Apply { return s.st.Applies }, describe)
-		s.asking.dialogs.open(d)
+		s.asking.dialogs.Open(d)
 		return s.ops.execs(n, d)
 	case intent.Network:
 		if q, ok := s.question(); ok && !s.past() {
@@ -123,7 +123,7 @@ func (s *Screen) openSelected() tea.Cmd {
 				attempts = append(attempts, a)
 			}
 		}
-		s.asking.dialogs.open(dialog.AttemptDetails(network.Destination(f.Last), attempts))
+		s.asking.dialogs.Open(dialog.AttemptDetails(network.Destination(f.Last), attempts))
 	case intent.Changes:
 		s.changes.pane.Handle(intent.Open{})
 		s.view.zoom = s.changes.pane.Reading
@@ -142,7 +142,7 @@ func (s *Screen) help() {
 		intro = "The Terminal has the focus: every key but the leader, " + keys.LeaderWords() + ", goes to the agent. stepbox config edit sets another, and other keys."
 	}
 	place = append(place, keys.Leader)
-	s.asking.dialogs.open(&dialog.Help{Place: place, Intro: intro, Off: s.Why})
+	s.asking.dialogs.Open(&dialog.Help{Place: place, Intro: intro, Off: s.Why})
 }
 
 func (s *Screen) palette() {
@@ -167,7 +167,7 @@ func (s *Screen) palette() {
 		}
 	}
 	all = append(all, keys.Modes()...)
-	s.asking.dialogs.open(dialog.NewPalette(all, s.Why, s.below))
+	s.asking.dialogs.Open(dialog.NewPalette(all, s.Why, s.below))
 }
 
 // way is what is pressed from here before a key of a place; "": nothing.

@@ -18,7 +18,7 @@ import (
 // operations are what a person has the session do besides answering.
 type operations struct {
 	*core
-	dialogs *stack
+	dialogs *dialog.Stack
 	plan    *dialog.Plan // the plan that is open, or was
 	cancel  func()       // cancels what is carried out of it
 	reading bool         // a file's differences are being fetched for it

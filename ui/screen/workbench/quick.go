@@ -20,7 +20,7 @@ func (k *asking) typed() {
 // its row shows all that a decision covers.
 func (s *Screen) inStrip() state.Target {
 	q, ok := s.asking.question()
-	if !ok || s.past() || s.asking.dialogs.top() != nil || s.view.panes.Of(intent.Actions).Empty() {
+	if !ok || s.past() || s.asking.dialogs.Top() != nil || s.view.panes.Of(intent.Actions).Empty() {
 		return state.Target{}
 	}
 	a, _ := s.st.Action(q.Action)
@@ -63,7 +63,7 @@ func (s *Screen) whyQuick() string {
 	switch {
 	case len(s.st.Questions) == 0:
 		return "nothing is held"
-	case s.asking.dialogs.top() != nil:
+	case s.asking.dialogs.Top() != nil:
 		return "something is open: its own keys answer"
 	case s.view.panes.Of(intent.Actions).Empty():
 		return "Actions isn't in view: " + afterLeader(intent.FirstHeld{}) + " opens the question"

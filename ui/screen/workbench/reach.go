@@ -97,7 +97,7 @@ func (r *reaching) rule(i intent.Intent) tea.Cmd {
 	case intent.Deny:
 		verdict = api.Deny
 	}
-	r.rules.dialogs.open(dialog.NewRule(network.Destination(f.Last), attemptTarget(f, "rule of an attempt"), verdict, wider(f.Last)))
+	r.rules.dialogs.Open(dialog.NewRule(network.Destination(f.Last), attemptTarget(f, "rule of an attempt"), verdict, wider(f.Last)))
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (s *Screen) whyReplay(i intent.Intent) string {
 		switch {
 		case !s.caught:
 			return "the session is still being read"
-		case s.asking.dialogs.busy():
+		case s.asking.dialogs.Busy():
 			return "close what is open first (esc)"
 		case i == intent.Intent(intent.Jump{}) && !s.selects():
 			return "select an action, a file or a connection first: this goes to when it began"
@@ -115,7 +115,7 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 	case intent.Present:
 		s.toPresent()
 	case intent.Search:
-		s.asking.dialogs.open(dialog.NewSearch())
+		s.asking.dialogs.Open(dialog.NewSearch())
 	case intent.SearchFor:
 		return t.search(i.Text, false)
 	case intent.Hit:

@@ -18,7 +18,7 @@ import (
 // ruling is what makes rules of answers, and takes them back.
 type ruling struct {
 	*core
-	dialogs *stack
+	dialogs *dialog.Stack
 	desk    *answer.Desk
 	typing  func() bool // the focus is where keys are the agent's
 }
@@ -27,7 +27,7 @@ type ruling struct {
 // proposed for it.
 func (r *ruling) ask(q api.Question) tea.Cmd {
 	d := dialog.NewAlways(q, r.st.Print(q.ID))
-	r.dialogs.open(d)
+	r.dialogs.Open(d)
 	return r.desk.Propose(r.link.ID, d)
 }
 
@@ -44,7 +44,7 @@ func (r *ruling) make(rule api.Rule, d dialog.Dialog) tea.Cmd {
 		}
 		r.present().Apply(api.Event{Session: &s.Session})
 		if d != nil {
-			r.dialogs.close(d)
+			r.dialogs.Close(d)
 		}
 		if r.made(rule); s.Beaten != "" {
 			r.tell(themes.Warn, "⚠ the rule doesn't hold: %s wins", s.Beaten)
@@ -86,7 +86,7 @@ func (r *ruling) made(rule api.Rule) {
 	r.tell(k, "%s %s", mark, dialog.RuleWords(rule))
 	r.notice.more = func() string {
 		key := keys.First(intent.Forget{}, keys.Panes)
-		if r.typing() || r.dialogs.top() != nil {
+		if r.typing() || r.dialogs.Top() != nil {
 			key = afterLeader(intent.Forget{})
 		}
 		return " · " + key + " forgets it"

@@ -47,7 +47,7 @@ type dragging struct {
 
 // placeAt is what can be selected at a point.
 func (s *Screen) placeAt(x, y int) (p place, ok bool) {
-	if d := s.asking.dialogs.top(); d != nil {
+	if d := s.asking.dialogs.Top(); d != nil {
 		p = place{region: d.Text, scroll: d.Wheel}
 	} else {
 		switch s.view.panes.At(x, y) {

@@ -74,7 +74,7 @@ func (s *Screen) serve(i intent.Intent) tea.Cmd {
 			s.tell(themes.Warn, "it can't be opened: %v", err)
 			return nil
 		}
-		s.asking.dialogs.open(dialog.ConfirmPage(p, i.Open))
+		s.asking.dialogs.Open(dialog.ConfirmPage(p, i.Open))
 	}
 	return nil
 }

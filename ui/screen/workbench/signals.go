@@ -21,7 +21,7 @@ import (
 // asked about once in a session.
 type signalling struct {
 	*core
-	dialogs *stack
+	dialogs *dialog.Stack
 	passed  link.Signals // bells and notifications that weren't passed on yet
 	waits   string       // what it wanted to copy, and nobody has answered
 	asked   dialog.Dialog
@@ -84,7 +84,7 @@ func (s *signalling) ask() {
 	if strings.HasPrefix(s.notice.text, agentCopies) {
 		s.notice = notice{}
 	}
-	s.dialogs.open(d)
+	s.dialogs.Open(d)
 }
 
 // allow lets the agent copy from now on, and what was shown at once.

@@ -92,7 +92,7 @@ func (s *Screen) takeOut(i intent.Intent, t state.Target) tea.Cmd {
 	case 1:
 		return s.handle(all[0].Intent, t, false)
 	}
-	s.asking.dialogs.open(dialog.NewMenu("Copy", all, s.Why, s.below))
+	s.asking.dialogs.Open(dialog.NewMenu("Copy", all, s.Why, s.below))
 	return nil
 }
 

@@ -89,7 +89,7 @@ func spoken(dst uv.Screen, r uv.Rectangle, f paint.Frame, all []piece) {
 
 // crumbs are the way from the session to where the keys go. The last ones go first.
 func (s *Screen) crumbs() (out []piece) {
-	if d := s.asking.dialogs.top(); d != nil && s.cfg.Signs() == paint.Words {
+	if d := s.asking.dialogs.Top(); d != nil && s.cfg.Signs() == paint.Words {
 		return []piece{{string(d.Scope()), themes.BarMuted, 47}}
 	}
 	weight := 47

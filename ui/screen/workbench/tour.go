@@ -56,7 +56,7 @@ var stops = []stop{
 	{func() string {
 		return "There j and k select a row, and enter opens it: what ran, why, what it did."
 	},
-		func(s *Screen) bool { return s.asking.dialogs.top() != nil }},
+		func(s *Screen) bool { return s.asking.dialogs.Top() != nil }},
 	{func() string {
 		return "esc closes it. A row with ◆ is held: " + keys.First(intent.Approve{}, keys.Actions) + " approves it, " + keys.First(intent.Deny{}, keys.Actions) + " denies it, only here."
 	}, nil},
@@ -72,7 +72,7 @@ var stops = []stop{
 	{func() string {
 		return keys.First(intent.Help{}, keys.Panes) + " has every key, and pages by subject; " + palette() + " finds a command by name."
 	}, func(s *Screen) bool {
-		switch s.asking.dialogs.top().(type) {
+		switch s.asking.dialogs.Top().(type) {
 		case *dialog.Help, *dialog.Palette:
 			return true
 		}
@@ -80,7 +80,7 @@ var stops = []stop{
 	}},
 	{func() string {
 		return "esc goes back, in the end to the Terminal. " + afterLeader(intent.Detach{}) + " leaves; the session goes on."
-	}, func(s *Screen) bool { return s.view.focus == intent.Terminal && s.asking.dialogs.top() == nil }},
+	}, func(s *Screen) bool { return s.view.focus == intent.Terminal && s.asking.dialogs.Top() == nil }},
 }
 
 // recallTour finds out whether the tour was shown before.

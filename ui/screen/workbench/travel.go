@@ -25,7 +25,7 @@ func (s *Screen) travel(i intent.Intent) tea.Cmd {
 	case intent.Blame:
 		return s.readFile(true)
 	case intent.Bisect:
-		s.asking.dialogs.open(dialog.NewBisect(s.present().Session))
+		s.asking.dialogs.Open(dialog.NewBisect(s.present().Session))
 	case intent.GoTo:
 		return s.toAction(i.Action, s.here())
 	}
@@ -38,7 +38,7 @@ func (s *Screen) readFile(who bool) tea.Cmd {
 	read := func(ctx context.Context, c link.Client, id string) (api.Blame, error) {
 		return c.Blame(ctx, id, key, m)
 	}
-	return get(s.core, "reading the file", read, func(b api.Blame) { s.asking.dialogs.open(dialog.NewFile(b, key, m, who)) })
+	return get(s.core, "reading the file", read, func(b api.Blame) { s.asking.dialogs.Open(dialog.NewFile(b, key, m, who)) })
 }
 
 // moment is when the files were as Changes shows them.
@@ -60,7 +60,7 @@ func (s *Screen) saveFile(d dialog.Dialog, f intent.SaveAs) tea.Cmd {
 				s.tell(themes.Warn, "%s", paint.Failed(err))
 				return nil
 			}
-			s.asking.dialogs.close(d)
+			s.asking.dialogs.Close(d)
 			s.tell(themes.OK, "✓ saved as %s", f.Name)
 			return nil
 		}
@@ -71,7 +71,7 @@ func (s *Screen) saveFile(d dialog.Dialog, f intent.SaveAs) tea.Cmd {
 func (s *Screen) travelled(d dialog.Dialog, i intent.Intent) tea.Cmd {
 	switch i := i.(type) {
 	case intent.GoTo:
-		s.asking.dialogs.close(d)
+		s.asking.dialogs.Close(d)
 		cmd := s.toAction(i.Action, s.here())
 		s.changes.show(api.Scope{Action: i.Action})
 		return cmd
@@ -81,7 +81,7 @@ func (s *Screen) travelled(d dialog.Dialog, i intent.Intent) tea.Cmd {
 			s.tell(themes.Info, "stepbox cat -o saves a file")
 			return nil
 		}
-		s.asking.dialogs.open(dialog.NewSaveFile(f))
+		s.asking.dialogs.Open(dialog.NewSaveFile(f))
 	case intent.SaveAs:
 		return s.saveFile(d, i)
 	case intent.BisectFor:

@@ -21,7 +21,7 @@ import (
 // open opens a plan of work, and has it made. done is called when it was carried out.
 func (o *operations) open(w dialog.Work, done func()) tea.Cmd {
 	o.plan, o.done = dialog.NewPlan(w, o.plan), done
-	o.dialogs.open(o.plan)
+	o.dialogs.Open(o.plan)
 	return o.replan()
 }
 
@@ -141,7 +141,7 @@ func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
 				o.tell(themes.Warn, "failed: %s", failure)
 				return nil
 			}
-			o.dialogs.close(d)
+			o.dialogs.Close(d)
 			done()
 			if w.Edit != 0 && slices.Contains(made.Actions, w.Back.Selection.Actions[0]) { // else something of it was left, and it is asked about still
 				o.taken(w.Edit)
@@ -172,7 +172,7 @@ func leftWords(r api.Rollback) string {
 // readBeside fetches the differences that the open plan wants to show.
 func (o *operations) readBeside() tea.Cmd {
 	d := o.plan
-	if d == nil || o.reading || !slices.Contains(o.dialogs.all, dialog.Dialog(d)) {
+	if d == nil || o.reading || !o.dialogs.Has(d) {
 		return nil
 	}
 	key, in, ok := d.Wants()
@@ -193,7 +193,7 @@ func (o *operations) readBeside() tea.Cmd {
 // applies lists what was applied.
 func (o *operations) applies() tea.Cmd {
 	d := &dialog.Applies{}
-	o.dialogs.open(d)
+	o.dialogs.Open(d)
 	read := func(ctx context.Context, c link.Client, id string) ([]api.Apply, error) { return c.Applies(ctx, id) }
 	return ask(o.core, "", read, func(list []api.Apply, err error) tea.Cmd {
 		d.Set(list, paint.Failed(err))
@@ -247,7 +247,7 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 	case intent.Export:
 		return s.ops.export()
 	case intent.Resume:
-		s.asking.dialogs.open(dialog.ConfirmResume(s.st.Session))
+		s.asking.dialogs.Open(dialog.ConfirmResume(s.st.Session))
 	case intent.Fork:
 		when := ""
 		if s.past() {
@@ -256,7 +256,7 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 				when += fmt.Sprintf(" (#%d)", n)
 			}
 		}
-		s.asking.dialogs.open(dialog.ConfirmFork(s.present().Session, when))
+		s.asking.dialogs.Open(dialog.ConfirmFork(s.present().Session, when))
 	}
 	return nil
 }
@@ -353,5 +353,5 @@ func (s *Screen) edited(question int64) {
 		q.Closed, q.ClosedBy = "rollback", "tui"
 		s.present().Answered(q)
 	}
-	s.asking.answered(question, s.asking.dialogs.shows(question), s.view.focus)
+	s.asking.answered(question, s.asking.dialogs.Shows(question), s.view.focus)
 }

@@ -192,13 +192,13 @@ func (s *Screen) follow() tea.Cmd {
 	s.asking.rest()
 	begin := s.beginTour()
 	s.view.rows = s.rows - s.tourOn()
-	s.asking.dialogs.sync(s.asking.desk.News(s.link.ID, &s.st))
+	s.asking.dialogs.Sync(s.asking.desk.News(s.link.ID, &s.st))
 	s.sumUp()
 	if s.caught {
 		s.used.Add(s.present(), s.cfg.Now())
 	}
 	s.view.arrange(s.course.shown(), func(cols int) int {
-		_, rows := s.asking.dialogs.docked(s.asking.ruler(), cols)
+		_, rows := s.asking.dialogs.Docked(s.asking.ruler(), cols)
 		return rows
 	})
 	s.changes.pane.SetFlat(s.view.shape().Flat)
@@ -212,7 +212,7 @@ func (s *Screen) follow() tea.Cmd {
 		}
 	}
 	s.asking.strip.Shown(s.inStrip(), s.cfg.Now())
-	return tea.Batch(begin, late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.desk.Differences(s.link.ID, s.asking.dialogs.top()), s.asking.desk.Watch(s.target()))
+	return tea.Batch(begin, late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.ops.readBeside(), s.asking.desk.Differences(s.link.ID, s.asking.dialogs.Top()), s.asking.desk.Watch(s.target()))
 }
 
 // sumUp says what can be done with the work of a session that has just ended. It
@@ -226,7 +226,7 @@ func (s *Screen) sumUp() {
 		return
 	}
 	if ses := s.st.Session; s.lived && (ses.Unapplied > 0 || ses.HomeLeft.Traps() != "") {
-		s.asking.dialogs.below(dialog.NewEnded(ses, s.Why))
+		s.asking.dialogs.Below(dialog.NewEnded(ses, s.Why))
 	}
 	s.lived = false
 }
@@ -236,7 +236,7 @@ func (s *Screen) target() state.Target {
 	if s.view.panes.Kind == layout.TooSmall {
 		return state.Target{} // nothing of it can be seen
 	}
-	if d := s.asking.dialogs.top(); d != nil {
+	if d := s.asking.dialogs.Top(); d != nil {
 		return d.Target()
 	}
 	return s.below()
@@ -269,7 +269,7 @@ func (s *Screen) ready() bool { return s.asking.desk.Guard.Takes(s.target(), sta
 // Update takes a message of the link, or the result of a command.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	var cmd tea.Cmd
-	asked := s.asking.dialogs.top() != nil
+	asked := s.asking.dialogs.Top() != nil
 	switch m := msg.(type) {
 	case link.Events:
 		cmd = tea.Batch(s.events(m), s.link.Next())
@@ -290,7 +290,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 		cmd = m.then()
 	}
-	if asked && s.asking.dialogs.top() == nil {
+	if asked && s.asking.dialogs.Top() == nil {
 		s.asking.desk.Decided = s.cfg.Now() // no key did that
 	}
 	return tea.Batch(cmd, s.follow())
