@@ -88,11 +88,11 @@ func (s *Screen) copyKey(k tea.KeyPressMsg) tea.Cmd {
 }
 
 // copyText copies what was selected, if anything was.
-func (s *Screen) copyText(text string) tea.Cmd {
+func (c *core) copyText(text string) tea.Cmd {
 	if text == "" {
 		return nil
 	}
-	return s.cfg.Copy(text, paint.Count(strings.Count(text, "\n")+1, "line", "lines"))
+	return c.cfg.Copy(text, paint.Count(strings.Count(text, "\n")+1, "line", "lines"))
 }
 
 // wheelBack scrolls the terminal: up it begins copy mode, which ends where it is scrolled

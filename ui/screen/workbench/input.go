@@ -49,8 +49,8 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
-	if s.drag.held && s.drag.live {
-		if cmd := s.selectKey(k); !keys.IsLeader(k) {
+	if s.drag.held && s.drag.some {
+		if cmd := s.drag.key(k); !keys.IsLeader(k) {
 			return cmd
 		} // or what follows the leader would be the agent's
 	}
@@ -166,7 +166,7 @@ func (s *Screen) Paste(text string) (cmd tea.Cmd) {
 	return tea.Batch(cmd, s.follow())
 }
 
-// dialogIntent lets a dialog handle an intent, and carries out what follows.
+// dialogIntent lets a dialog handle an intent.
 func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
 	if _, help := i.(intent.Help); help {
 		if _, shown := d.(*dialog.Help); shown {
@@ -188,19 +188,24 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	if s.notice.ofKey {
 		s.notice = notice{} // it was about the key before
 	}
-	result := d.Handle(i)
-	switch result.(type) {
+	after := d.Handle(i)
+	switch after.(type) {
 	case nil, intent.AskReason, intent.AskRule, intent.AskBack:
 	default:
 		if care != state.AtOnce {
 			s.asking.desk.Decided = s.cfg.Now()
 		}
 	}
-	switch r := result.(type) {
+	return s.fromDialog(d, after, repeat)
+}
+
+// fromDialog carries out what followed from a key in a dialog.
+func (s *Screen) fromDialog(d dialog.Dialog, i intent.Intent, repeat bool) tea.Cmd {
+	switch r := i.(type) {
 	case nil:
 	case intent.Back:
-		if _, ok := d.(*dialog.Bisect); ok && s.stopBisect != nil {
-			s.stopBisect()
+		if _, ok := d.(*dialog.Bisect); ok {
+			s.ops.stopBisect()
 		}
 		s.signals.left(d)
 		if asks, ok := d.(*dialog.Decision); ok {
@@ -213,46 +218,25 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		return s.rules.make(r.Rule, d)
 	case intent.DropRule:
 		return s.rules.take(r.Rule, d)
-	case intent.Replan:
-		return s.ops.replan()
-	case intent.CarryOut:
-		return s.ops.carryOut()
-	case intent.Stop:
-		s.ops.cancel()
-	case intent.AskCheck:
-		s.asking.dialogs.Open(dialog.NewCheck(r))
-	case intent.SetCheck:
-		s.asking.dialogs.Close(d)
-		s.ops.plan.Handle(r)
-		return s.ops.replan()
 	case intent.SearchFor:
 		s.asking.dialogs.Close(d)
 		return s.replay(r)
-	case intent.GoTo, intent.Save, intent.SaveAs, intent.BisectFor:
-		return s.travelled(d, r)
+	case intent.GoTo:
+		s.asking.dialogs.Close(d)
+		return s.toChanges(r.Action)
+	case intent.Save:
+		s.ops.askSave(d)
 	case intent.TakeOut:
 		return s.takeOut(r, d.Target())
 	case intent.Read:
 		return s.cfg.Open(s.link.ID, Reading{Patch: &api.PatchRequest{Scope: api.Scope{Action: d.(*dialog.Details).Action}}})
-	case intent.UndoApply:
-		s.asking.dialogs.Close(d)
-		return s.ops.undo(r.ID)
 	case intent.DoResume:
 		s.leave = intent.Resume{}
 	case intent.DoFork:
 		s.leave = intent.Fork{At: s.moment()}
-	case intent.DoPage:
-		s.asking.dialogs.Close(d)
-		return s.ops.page(r.Page, r.Open)
 	case intent.DoCopies:
 		s.asking.dialogs.Close(d)
 		return s.signals.allow(r.Text)
-	case intent.DoKill:
-		s.asking.dialogs.Close(d)
-		return s.ops.kill(r.Action)
-	case intent.DoMode:
-		s.asking.dialogs.Close(d)
-		return s.ops.setMode(r.Mode)
 	case intent.Run:
 		target := d.Target()
 		if s.soon(r.Intent, target, repeat) {
@@ -268,6 +252,8 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	case intent.HeldStep:
 		s.asking.dialogs.Close(d)
 		s.asking.walk(r.By, true, s.view.focus)
+	default:
+		return s.ops.follow(d, r)
 	}
 	return nil
 }

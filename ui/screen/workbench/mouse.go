@@ -30,7 +30,7 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 		s.wheel(e, m)
 	case tea.MouseClickMsg:
 		if s.asking.dialogs.Top() != nil {
-			s.pressed(e)
+			s.press(e)
 			break
 		}
 		if s.course.press(e) {
@@ -60,13 +60,13 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 			}
 		}
 		s.view.setFocus(p)
-		s.pressed(e)
+		s.press(e)
 		if p == intent.Changes {
 			s.changes.pane.Click(e.X, e.Y)
 		}
 	case tea.MouseReleaseMsg:
 		s.letGo(m)
-		return tea.Batch(s.released(), s.follow())
+		return tea.Batch(s.drag.released(), s.follow())
 	case tea.MouseMotionMsg:
 		switch {
 		case s.course.drag:
@@ -75,9 +75,9 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 			s.view.divide(s.view.drag, s.view.panes.Share(s.view.drag, e.X, e.Y))
 		case s.view.pressed:
 			s.agent.mouse(uv.MouseMotionEvent(m), e)
-			s.tellMouse()
+			s.drag.tellMouse()
 		case s.drag.held:
-			return tea.Batch(s.pulled(e), s.follow())
+			return tea.Batch(s.drag.pulled(e), s.follow())
 		}
 	}
 	return s.follow()

@@ -18,12 +18,50 @@ import (
 // operations are what a person has the session do besides answering.
 type operations struct {
 	*core
-	dialogs *dialog.Stack
-	plan    *dialog.Plan // the plan that is open, or was
-	cancel  func()       // cancels what is carried out of it
-	reading bool         // a file's differences are being fetched for it
-	taken   func(int64)  // called when the edit that a question is about was taken back
-	done    func()       // called when what the plan is for was done
+	dialogs    *dialog.Stack
+	plan       *dialog.Plan // the plan that is open, or was
+	cancel     func()       // cancels what is carried out of it
+	reading    bool         // a file's differences are being fetched for it
+	taken      func(int64)  // called when the edit that a question is about was taken back
+	done       func()       // called when what the plan is for was done
+	stopBisect func()       // ends the search for what broke something
+}
+
+// follow carries out what follows from a dialog.
+func (o *operations) follow(d dialog.Dialog, i intent.Intent) tea.Cmd {
+	switch i := i.(type) {
+	case intent.Replan:
+		return o.replan()
+	case intent.CarryOut:
+		return o.carryOut()
+	case intent.Stop:
+		o.cancel()
+	case intent.AskCheck:
+		o.dialogs.Open(dialog.NewCheck(i))
+	case intent.SaveAs:
+		return o.saveFile(d, i)
+	case intent.BisectFor:
+		if b, ok := d.(*dialog.Bisect); ok {
+			return o.bisect(b, i.Command)
+		}
+	case intent.SetCheck:
+		o.dialogs.Close(d)
+		o.plan.Handle(i)
+		return o.replan()
+	case intent.UndoApply:
+		o.dialogs.Close(d)
+		return o.undo(i.ID)
+	case intent.DoPage:
+		o.dialogs.Close(d)
+		return o.page(i.Page, i.Open)
+	case intent.DoKill:
+		o.dialogs.Close(d)
+		return o.kill(i.Action)
+	case intent.DoMode:
+		o.dialogs.Close(d)
+		return o.setMode(i.Mode)
+	}
+	return nil
 }
 
 // simple sends a request whose only answer is whether it worked.

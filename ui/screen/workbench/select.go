@@ -26,11 +26,17 @@ type place struct {
 
 // dragging is the selection of text by the mouse, within one place.
 type dragging struct {
+	*core
+	agent *agent
 	drawn uv.Screen // the last frame: what is selected is read from it
+	told  bool      // the agent has the mouse meanwhile, and the person was told
+	grip
+}
 
+// grip is what the button holds since it went down.
+type grip struct {
 	held   bool // the button is down
-	live   bool // something is selected
-	agents bool // the agent has the mouse meanwhile, and the person was told
+	some   bool // something is selected
 	in     place
 	term   bool // it is in the Terminal, whose text stands still meanwhile, in copy mode
 	began  bool // copy mode began with it, and ends with it
@@ -64,16 +70,20 @@ func (s *Screen) placeAt(x, y int) (p place, ok bool) {
 	return p, p.region != nil && uv.Pos(x, y).In(p.region().Area)
 }
 
+// press begins to select at a point.
+func (s *Screen) press(e tea.Mouse) {
+	p, ok := s.placeAt(e.X, e.Y)
+	s.drag.pressed(e, p, ok)
+}
+
 // pressed begins to select where the button went down, and selects a word or a line where it
-// did so again.
-func (s *Screen) pressed(e tea.Mouse) {
-	d, now := &s.drag, s.cfg.Now()
-	clicks := 1
+// did so again, if there is some at that place.
+func (d *dragging) pressed(e tea.Mouse, p place, ok bool) {
+	clicks, now := 1, d.cfg.Now()
 	if at := uv.Pos(e.X, e.Y); at == d.from && now.Sub(d.last) < clickAgain {
 		clicks = d.clicks%3 + 1
 	}
-	*d = dragging{drawn: d.drawn, agents: d.agents, clicks: clicks, last: now, from: uv.Pos(e.X, e.Y), at: uv.Pos(e.X, e.Y)}
-	p, ok := s.placeAt(e.X, e.Y)
+	d.grip = grip{clicks: clicks, last: now, from: uv.Pos(e.X, e.Y), at: uv.Pos(e.X, e.Y)}
 	if !ok || e.Button != tea.MouseLeft {
 		return
 	}
@@ -83,11 +93,11 @@ func (s *Screen) pressed(e tea.Mouse) {
 	d.held, d.in, d.term = true, p, p.region == nil
 	switch {
 	case d.term:
-		s.pressedInTerminal()
+		d.pressedInTerminal()
 	case clicks > 1 && d.drawn != nil:
 		d.read()
 		at := p.region().At(e.X, e.Y)
-		if d.live = true; clicks == 2 {
+		if d.some = true; clicks == 2 {
 			from, to := selection.Word(d.rows[at.Y], at.X)
 			d.is = selection.Range{Anchor: uv.Pos(from, at.Y), Head: uv.Pos(to-1, at.Y)}
 			return
@@ -102,58 +112,55 @@ func (s *Screen) pressed(e tea.Mouse) {
 }
 
 // pressedInTerminal moves copy mode's cursor, or selects a word or a line.
-func (s *Screen) pressedInTerminal() {
-	d := &s.drag
-	if d.began = s.agent.pane.Copy == nil; d.began && d.clicks == 1 {
+func (d *dragging) pressedInTerminal() {
+	if d.began = d.agent.pane.Copy == nil; d.began && d.clicks == 1 {
 		return // it may be a click: it begins once the mouse moves
 	}
-	c := s.agent.still()
+	c := d.agent.still()
 	if c == nil {
 		d.held = false
 		return
 	}
-	at := s.inTerminal(d.from)
+	at := d.inTerminal(d.from)
 	if d.clicks == 1 {
 		c.Point(at)
 		d.is.Anchor = at
 		return
 	}
-	d.live = true
+	d.some = true
 	c.SelectAt(at, d.clicks == 3)
 	d.is = c.Range()
 }
 
 // inTerminal is the place in copy mode's text of a point on the screen.
-func (s *Screen) inTerminal(at uv.Position) uv.Position {
-	at = at.Sub(s.agent.pane.Inner().Min)
-	return s.agent.pane.Copy.At(at.X, at.Y)
+func (d *dragging) inTerminal(at uv.Position) uv.Position {
+	at = at.Sub(d.agent.pane.Inner().Min)
+	return d.agent.pane.Copy.At(at.X, at.Y)
 }
 
 // pulled selects up to where the mouse is by now.
-func (s *Screen) pulled(e tea.Mouse) tea.Cmd {
-	d := &s.drag
+func (d *dragging) pulled(e tea.Mouse) tea.Cmd {
 	at := uv.Pos(e.X, e.Y)
 	if at == d.at {
 		return nil
 	}
 	d.at = at
-	if d.term && s.agent.pane.Copy == nil {
-		if s.agent.still() == nil {
+	if d.term && d.agent.pane.Copy == nil {
+		if d.agent.still() == nil {
 			d.held = false
 			return nil
 		}
-		d.is.Anchor = s.inTerminal(d.from)
+		d.is.Anchor = d.inTerminal(d.from)
 	}
-	d.live = true
-	return s.pull()
+	d.some = true
+	return d.pull()
 }
 
 // pull moves the selection's end to the mouse; while that is beyond an edge the place scrolls.
-func (s *Screen) pull() tea.Cmd {
-	d := &s.drag
+func (d *dragging) pull() tea.Cmd {
 	var area uv.Rectangle
 	if d.term {
-		area = s.agent.pane.Inner()
+		area = d.agent.pane.Inner()
 	} else {
 		area = d.in.region().Area
 	}
@@ -165,11 +172,11 @@ func (s *Screen) pull() tea.Cmd {
 		by = 1
 	}
 	if d.term {
-		c := s.agent.pane.Copy
+		c := d.agent.pane.Copy
 		if by != 0 {
 			c.Scroll(by)
 		}
-		c.Select(d.mode, d.is.Anchor, s.inTerminal(uv.Pos(d.at.X, max(area.Min.Y, min(d.at.Y, area.Max.Y-1)))))
+		c.Select(d.mode, d.is.Anchor, d.inTerminal(uv.Pos(d.at.X, max(area.Min.Y, min(d.at.Y, area.Max.Y-1)))))
 	} else {
 		d.read()
 		if by != 0 {
@@ -181,36 +188,35 @@ func (s *Screen) pull() tea.Cmd {
 		return nil
 	}
 	d.beyond = true
-	return s.after(scrollOn, func() tea.Cmd {
-		if s.drag.beyond = false; !s.drag.held || s.drag.term && s.agent.pane.Copy == nil {
+	return d.after(scrollOn, func() tea.Cmd {
+		if d.beyond = false; !d.held || d.term && d.agent.pane.Copy == nil {
 			return nil
 		}
-		return s.pull()
+		return d.pull()
 	})
 }
 
 // released copies what is selected.
-func (s *Screen) released() tea.Cmd {
-	d := &s.drag
+func (d *dragging) released() tea.Cmd {
 	text := ""
 	switch {
-	case !d.held || !d.live:
+	case !d.held || !d.some:
 		if d.held && d.term && d.began && d.clicks > 1 {
-			s.agent.goOn()
+			d.agent.goOn()
 		}
 		d.held = false
 		return nil
-	case d.term && s.agent.pane.Copy != nil:
-		text = s.agent.pane.Copy.Text()
-		if s.agent.pane.Copy.Deselect(); d.began {
-			s.agent.goOn()
+	case d.term && d.agent.pane.Copy != nil:
+		text = d.agent.pane.Copy.Text()
+		if d.agent.pane.Copy.Deselect(); d.began {
+			d.agent.goOn()
 		}
 	case !d.term:
 		d.read()
 		text = d.is.Text(d.row)
 	}
-	d.held, d.live = false, false
-	return s.copyText(text)
+	d.held, d.some = false, false
+	return d.copyText(text)
 }
 
 // row is a row of the place, as it was when it was in view.
@@ -229,7 +235,7 @@ func (d *dragging) read() {
 // draw keeps the frame, and shows what is selected.
 func (d *dragging) draw(dst uv.Screen, p *paint.Palette) {
 	d.drawn = dst
-	if !d.held || !d.live || d.term {
+	if !d.held || !d.some || d.term {
 		return
 	}
 	d.read()
@@ -241,20 +247,20 @@ func (d *dragging) draw(dst uv.Screen, p *paint.Palette) {
 }
 
 // tellMouse says how text is selected while the agent has the mouse, once.
-func (s *Screen) tellMouse() {
-	if !s.drag.agents {
-		s.drag.agents = true
-		s.tell(themes.Info, "the agent has the mouse: %s selects here, or shift with the mouse", afterLeader(intent.CopyMode{}))
+func (d *dragging) tellMouse() {
+	if !d.told {
+		d.told = true
+		d.tell(themes.Info, "the agent has the mouse: %s selects here, or shift with the mouse", afterLeader(intent.CopyMode{}))
 	}
 }
 
-// selectKey takes a key while the mouse selects: y copies, any other lets go.
-func (s *Screen) selectKey(k tea.KeyPressMsg) tea.Cmd {
+// key takes a key while the mouse selects: y copies, any other lets go.
+func (d *dragging) key(k tea.KeyPressMsg) tea.Cmd {
 	if b, ok := keys.Find(k, keys.CopyMode); ok && b.Intent == intent.Intent(intent.Yes{}) {
-		return s.released()
+		return d.released()
 	}
-	if s.drag.held, s.drag.live = false, false; s.drag.term && s.drag.began {
-		s.agent.goOn()
+	if d.held, d.some = false, false; d.term && d.began {
+		d.agent.goOn()
 	}
 	return nil
 }

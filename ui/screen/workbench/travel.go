@@ -41,6 +41,13 @@ func (s *Screen) readFile(who bool) tea.Cmd {
 	return get(s.core, "reading the file", read, func(b api.Blame) { s.asking.dialogs.Open(dialog.NewFile(b, key, m, who)) })
 }
 
+// toChanges goes to an action, and to what it changed.
+func (s *Screen) toChanges(action int) tea.Cmd {
+	cmd := s.toAction(action, s.here())
+	s.changes.show(api.Scope{Action: action})
+	return cmd
+}
+
 // moment is when the files were as Changes shows them.
 func (f *fetcher) moment() api.Moment {
 	at := f.pane.Scope()
@@ -50,46 +57,30 @@ func (f *fetcher) moment() api.Moment {
 	return at.To
 }
 
-// saveFile writes a file as it was to one on the host, for the dialog that asked where.
-func (s *Screen) saveFile(d dialog.Dialog, f intent.SaveAs) tea.Cmd {
-	return s.long("saving", func(ctx context.Context, _ link.Client, id string) func() tea.Cmd {
-		err := s.cfg.Save(ctx, id, f.Key, f.At, f.Name)
+// askSave asks where a file as it was is written to on the host.
+func (o *operations) askSave(d dialog.Dialog) {
+	if f, ok := d.(*dialog.File); ok && o.cfg.Save != nil {
+		o.dialogs.Open(dialog.NewSaveFile(f))
+		return
+	}
+	o.tell(themes.Info, "stepbox cat -o saves a file")
+}
+
+// saveFile writes it, for the dialog that asked where.
+func (o *operations) saveFile(d dialog.Dialog, f intent.SaveAs) tea.Cmd {
+	return o.long("saving", func(ctx context.Context, _ link.Client, id string) func() tea.Cmd {
+		err := o.cfg.Save(ctx, id, f.Key, f.At, f.Name)
 		return func() tea.Cmd {
 			if err != nil {
 				d.Fail(paint.Failed(err))
-				s.tell(themes.Warn, "%s", paint.Failed(err))
+				o.tell(themes.Warn, "%s", paint.Failed(err))
 				return nil
 			}
-			s.asking.dialogs.Close(d)
-			s.tell(themes.OK, "✓ saved as %s", f.Name)
+			o.dialogs.Close(d)
+			o.tell(themes.OK, "✓ saved as %s", f.Name)
 			return nil
 		}
 	})
-}
-
-// travelled carries out what follows from a dialog about files as they were.
-func (s *Screen) travelled(d dialog.Dialog, i intent.Intent) tea.Cmd {
-	switch i := i.(type) {
-	case intent.GoTo:
-		s.asking.dialogs.Close(d)
-		cmd := s.toAction(i.Action, s.here())
-		s.changes.show(api.Scope{Action: i.Action})
-		return cmd
-	case intent.Save:
-		f, ok := d.(*dialog.File)
-		if !ok || s.cfg.Save == nil {
-			s.tell(themes.Info, "stepbox cat -o saves a file")
-			return nil
-		}
-		s.asking.dialogs.Open(dialog.NewSaveFile(f))
-	case intent.SaveAs:
-		return s.saveFile(d, i)
-	case intent.BisectFor:
-		if b, ok := d.(*dialog.Bisect); ok {
-			return s.bisect(b, i.Command)
-		}
-	}
-	return nil
 }
 
 // bisecting is how the search for what broke something goes.
@@ -121,10 +112,10 @@ func (b bisecting) read(ctx context.Context, c link.Client, id string) bisecting
 
 // bisect looks for the action that broke a command, and tells the dialog. It ends with
 // the dialog.
-func (s *Screen) bisect(d *dialog.Bisect, command string) tea.Cmd {
-	ctx, cancel := context.WithCancel(s.link.Context())
-	s.stopBisect = cancel
-	return stream(ctx, s.core, func(ctx context.Context, c link.Client, id string) iter.Seq2[bisecting, error] {
+func (o *operations) bisect(d *dialog.Bisect, command string) tea.Cmd {
+	ctx, cancel := context.WithCancel(o.link.Context())
+	o.stopBisect = cancel
+	return stream(ctx, o.core, func(ctx context.Context, c link.Client, id string) iter.Seq2[bisecting, error] {
 		return func(yield func(bisecting, error) bool) {
 			var now bisecting
 			var steps []api.BisectStep

@@ -83,15 +83,14 @@ type Screen struct {
 	find    finding
 	tour    tour
 
-	rows       int           // of the whole screen
-	leader     bool          // the leader key was pressed,
-	ledAt      time.Time     // and when
-	window     bool          // the person's terminal window has the focus
-	refocus    time.Time     // when it got it last
-	stopBisect func()        // ends the search for what broke something; nil before the first
-	leave      intent.Intent // where to go; taken by Leave
-	lived      bool          // the session was seen to live
-	opened     time.Time     // what was noted before is no news
+	rows    int           // of the whole screen
+	leader  bool          // the leader key was pressed,
+	ledAt   time.Time     // and when
+	window  bool          // the person's terminal window has the focus
+	refocus time.Time     // when it got it last
+	leave   intent.Intent // where to go; taken by Leave
+	lived   bool          // the session was seen to live
+	opened  time.Time     // what was noted before is no news
 }
 
 // New makes the screen of a session that was joined.
@@ -109,9 +108,10 @@ func New(c Config) *Screen {
 		find:    finding{core: k},
 	}
 	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, desk: &s.asking.desk, typing: s.typing}
+	s.drag = dragging{core: k, agent: &s.agent}
 	s.asking.desk.Screen = s.asking.screen()
 	s.reach.rules, s.asking.rules = &s.rules, &s.rules
-	s.ops = operations{core: k, dialogs: &s.asking.dialogs, taken: s.edited, cancel: func() {}}
+	s.ops = operations{core: k, dialogs: &s.asking.dialogs, taken: s.edited, cancel: func() {}, stopBisect: func() {}}
 	s.signals = signalling{core: k, dialogs: &s.asking.dialogs, copies: rate.NewLimiter(rate.Every(copyEvery), copyBurst)}
 	return s
 }
