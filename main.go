@@ -278,12 +278,12 @@ func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) 
 
 // begin starts a session as it was chosen on the home screen.
 func begin(ctx context.Context, b intent.Begin) (string, error) {
-	f := runSettings()
-	f.mode, f.name, f.workspace = cmp.Or(string(b.Mode), f.mode), b.Name, b.Folder
+	f := cli.RunSettings(settings())
+	f.Mode, f.Name, f.Workspace = cmp.Or(string(b.Mode), f.Mode), b.Name, b.Folder
 	if info, err := os.Stat(cmp.Or(b.Folder, ".")); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("there is no folder %s", api.Escape(b.Folder))
 	}
-	req, err := f.request(b.Argv)
+	req, err := request(f, b.Argv)
 	if err != nil {
 		return "", err
 	}
@@ -298,8 +298,11 @@ func startDemo(ctx context.Context, client *api.Client) (s launch.Supervised, di
 	if err != nil {
 		return s, "", nil, err
 	}
-	f := runFlags{mode: string(api.ModeStep), workspace: dir, memory: "512M", pids: 256, disk: defaultDisk}
-	req, err := f.request(demo.Argv())
+	f := cli.RunFlags{
+		Mode: string(api.ModeStep), Workspace: dir, Memory: "512M", Pids: 256, Disk: cli.DefaultDisk,
+		Usual: []string{"memory", "cpus", "pids", "disk", "wall-time"},
+	}
+	req, err := request(f, demo.Argv())
 	if err == nil {
 		s, err = start(ctx, req)
 	}
@@ -428,33 +431,8 @@ func whatIsMissing(ctx context.Context, err error) error {
 	return failed
 }
 
-// runFlags are what the run command can be told.
-type runFlags struct {
-	mode, name, workspace, memory, disk string
-	hosts, dirs, ports                  []string
-	credentials, vars                   []string
-	tokens, home                        string
-	noCaches                            bool
-	unasked                             *bool // the agent's own questions are off; nil: nothing was said
-	detach, json                        bool
-	asking                              cli.AskFlags
-	cpusGiven                           bool                   // cpus was set: its zero value means no limit
-	chosen                              func(flag string) bool // whether a limit was, by its flag or the settings; nil: none was
-	cpus                                float64
-	pids                                int64
-	wall                                time.Duration
-}
-
-// What an agent may use unless it is said otherwise: enough for a build, not
-// enough to take a laptop down.
-const (
-	defaultMemory = "4G"
-	defaultDisk   = "20G"
-	defaultPids   = 2048
-)
-
 func runCommand() *cobra.Command {
-	var f runFlags
+	var f cli.RunFlags
 	cmd := &cobra.Command{
 		Use:   "run [flags] [--] [COMMAND [ARG...]]",
 		Short: "Run an agent, or your shell, in a sandbox over this folder",
@@ -465,50 +443,23 @@ func runCommand() *cobra.Command {
 			"the command can't be run or doesn't exist in the sandbox.",
 		Example: "  stepbox run -- claude\n  stepbox run --mode step -- codex\n  stepbox run --allow-host api.example.com:443 --detach -- ./agent.sh",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.json && f.detach {
+			if f.JSON && f.Detach {
 				return fmt.Errorf("%w: --json tells what happens and --detach doesn't stay: use stepbox log --follow --json on what is detached", cli.ErrUsage)
 			}
-			f.under(cmd)
-			return runAgent(cmd, f, args)
+			f.Under(cmd, settings())
+			req, err := request(f, args)
+			if err != nil {
+				return err
+			}
+			return join(cmd, func(ctx context.Context) (launch.Supervised, error) { return start(ctx, req) }, f.Detach, f.JSON)
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		inForce(cmd)
+		cli.InForce(cmd, settings())
 		cmd.Parent().HelpFunc()(cmd, args)
 	})
-	cmd.Flags().SetInterspersed(false) // the first word that isn't a flag is the agent
-	cmd.Flags().StringVar(&f.mode, "mode", string(api.ModePolicy), "step: hold every action; policy: follow the rules; watch: only record")
-	cmd.Flags().StringVar(&f.name, "name", "", "the session's name (the folder's)")
-	cmd.Flags().StringVar(&f.home, "home", string(api.HomeProfile), "the agent's home: profile: shared by the agent's sessions; session: a view of that, kept apart; fresh: empty")
-	cmd.Flags().StringVarP(&f.workspace, "workspace", "w", "", "the project folder (this one)")
-	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
-	cmd.Flags().StringArrayVar(&f.dirs, "add-dir", nil, "a folder that the agent has besides the project, at its own path; with :ro it can't be written, else what is written stays in the session, without review; may be given more than once")
-	cmd.Flags().StringArrayVar(&f.ports, "publish", nil, "[HOSTPORT:]PORT of a server of the agent's that this machine reaches, as http://localhost:HOSTPORT; may be given more than once")
-	cmd.Flags().BoolVar(&f.noCaches, "no-caches", false, "begin without your build caches")
-	cmd.Flags().Func("own-questions", "`on` or off; off starts an agent with the argument that turns off its own questions and sandbox: Stepbox's stay", func(v string) error {
-		off := v == "off"
-		if f.unasked = &off; !off && v != "on" {
-			return errors.New("use on or off")
-		}
-		return nil
-	})
-	cmd.Flags().StringArrayVar(&f.credentials, "credential", nil, "service (anthropic, openai, github, …) whose key is taken from your environment and put into requests on their way out: the agent never has it; may be given more than once")
-	cmd.Flags().StringVar(&f.tokens, "tokens", "", "tokens of models that may be spent before you are asked, like 2M (no limit); counted where a credential is put in")
-	envFlag(cmd, &f.vars)
-	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
-	cmd.Flags().StringVar(&f.memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
-	cmd.Flags().Float64Var(&f.cpus, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
-	cmd.Flags().Int64Var(&f.pids, "pids", defaultPids, "most processes and threads; 0: no limit")
-	cmd.Flags().StringVar(&f.disk, "disk", defaultDisk, "most that it may write before it is paused; 0: no limit but the disk's")
-	cmd.Flags().DurationVar(&f.wall, "wall-time", 0, "end the session after this long; 0: never")
-	f.asking.Add(cmd)
-	cmd.Flags().BoolVar(&f.json, "json", false, "print what happens as JSON lines, the agent's output on standard error; questions are answered by approve, deny and allow, or the API")
+	f.Add(cmd)
 	return cmd
-}
-
-// envFlag gives a command the flag for variables of the agent.
-func envFlag(cmd *cobra.Command, to *[]string) {
-	cmd.Flags().StringArrayVarP(to, "env", "e", nil, "NAME, which passes from your environment, or NAME=VALUE; may be given more than once. What looks like a secret isn't recorded")
 }
 
 // give gives a session variables, first those of the settings, which needn't be set.
@@ -531,63 +482,41 @@ func checkName(name string) error {
 	return nil
 }
 
-// limits checks what the agent may use. Comparisons are written so that a
-// value that isn't a number fails them.
-func (f runFlags) limits() (runner.Limits, error) {
-	memory, err := cli.ParseSize(f.memory)
-	switch {
-	case err != nil:
-		return runner.Limits{}, err
-	case memory != 0 && memory < config.LeastMemory:
-		return runner.Limits{}, fmt.Errorf("%w: --memory %s is too little for a sandbox: use at least %dM, or 0 for no limit", cli.ErrUsage, api.Escape(f.memory), config.LeastMemory>>20)
-	case f.cpusGiven && !(f.cpus >= config.LeastCPUs && f.cpus <= config.MostCPUs):
-		return runner.Limits{}, fmt.Errorf("%w: --cpus %g is no share of processors: use a number from %g on, like 1.5, or leave it out for no limit", cli.ErrUsage, f.cpus, config.LeastCPUs)
-	case f.pids < 0:
-		return runner.Limits{}, fmt.Errorf("%w: --pids %d: use at least 1, or 0 for no limit", cli.ErrUsage, f.pids)
-	case f.wall < 0:
-		return runner.Limits{}, fmt.Errorf("%w: --wall-time %s: use a time like 30m, or 0 for no limit", cli.ErrUsage, f.wall)
-	}
-	return runner.Limits{Memory: memory, CPUs: f.cpus, Pids: f.pids}, nil
-}
-
 // request is what the supervisor is asked for.
-func (f runFlags) request(args []string) (launch.Request, error) {
-	r := launch.Request{Name: f.name, Argv: args, Mode: api.Mode(f.mode), AllowHosts: f.hosts, Credentials: f.credentials, Tokens: f.tokens, WallTime: f.wall, HomeKind: api.HomeKind(f.home)}
+func request(f cli.RunFlags, args []string) (launch.Request, error) {
+	r := launch.Request{Name: f.Name, Argv: args, Mode: api.Mode(f.Mode), AllowHosts: f.Hosts, Credentials: f.Credentials, Tokens: f.Tokens, WallTime: f.Wall, HomeKind: api.HomeKind(f.Home), Usual: f.Usual}
 	var err error
-	if r.Asking, err = f.asking.Asking(); err != nil {
+	if r.Asking, err = f.Asking.Asking(); err != nil {
 		return r, err
 	}
 	if !r.Mode.Valid() {
 		return r, cli.NoMode(r.Mode)
 	}
-	if f.home != "" && !r.HomeKind.Valid() {
-		return r, fmt.Errorf("%w: --home %s: use profile, session or fresh", cli.ErrUsage, api.Escape(f.home))
+	if f.Home != "" && !r.HomeKind.Valid() {
+		return r, fmt.Errorf("%w: --home %s: use profile, session or fresh", cli.ErrUsage, api.Escape(f.Home))
 	}
-	if r.Limits, err = f.limits(); err != nil {
+	r.Limits = runner.Limits{CPUs: f.CPUs, Pids: f.Pids}
+	if r.Limits.Memory, r.Disk, err = f.Limits(); err != nil {
 		return r, err
 	}
-	if r.Disk, err = cli.ParseSize(f.disk); err != nil {
+	if err := give(&r, settings().Env, f.Vars); err != nil {
 		return r, err
 	}
-	if err := give(&r, settings().Env, f.vars); err != nil {
-		return r, err
-	}
-	r.Usual = slices.DeleteFunc([]string{"memory", "cpus", "pids", "disk", "wall-time"}, func(name string) bool { return f.chosen != nil && f.chosen(name) })
-	for _, h := range f.hosts {
+	for _, h := range f.Hosts {
 		if err := launch.CheckHost(h); err != nil {
 			return r, fmt.Errorf("%w: --allow-host: %w", cli.ErrUsage, err)
 		}
 	}
-	if err := launch.CheckCredentials(f.credentials, f.tokens); err != nil {
+	if err := launch.CheckCredentials(f.Credentials, f.Tokens); err != nil {
 		return r, fmt.Errorf("%w: %w", cli.ErrUsage, err)
 	}
-	if err := checkName(f.name); err != nil {
+	if err := checkName(f.Name); err != nil {
 		return r, err
 	}
 	if len(r.Argv) == 0 {
 		r.Argv = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
 	}
-	workspace, err := filepath.Abs(f.workspace)
+	workspace, err := filepath.Abs(f.Workspace)
 	if err != nil {
 		return r, fmt.Errorf("cannot tell the project folder: %w", err)
 	}
@@ -595,18 +524,18 @@ func (f runFlags) request(args []string) (launch.Request, error) {
 		workspace = real // else the supervisor says what is wrong with it
 	}
 	r.Workspace = []byte(workspace)
-	if err := surround(&r, cli.Terminal() && !f.detach && !f.json, f.detach); err != nil {
+	if err := surround(&r, cli.Terminal() && !f.Detach && !f.JSON, f.Detach); err != nil {
 		return r, err
 	}
-	r.Extras.NoCaches, r.Extras.Unasked = f.noCaches, f.unasked
-	for _, text := range f.ports {
+	r.Extras.NoCaches, r.Extras.Unasked = f.NoCaches, f.Unasked
+	for _, text := range f.Ports {
 		p, err := api.ParsePort(text, false)
 		if err != nil {
 			return r, fmt.Errorf("%w: --publish: %w", cli.ErrUsage, err)
 		}
 		r.Extras.Publish = append(r.Extras.Publish, p)
 	}
-	for _, text := range f.dirs {
+	for _, text := range f.Dirs {
 		d, err := outfit.ParseDir(text, r.Home)
 		if err != nil {
 			return r, fmt.Errorf("%w: --add-dir: %w", cli.ErrUsage, err)
@@ -627,14 +556,6 @@ func surround(r *launch.Request, screen, echo bool) (err error) {
 		r.Cols, r.Rows = cli.PaneSize()
 	}
 	return nil
-}
-
-func runAgent(cmd *cobra.Command, f runFlags, args []string) error {
-	req, err := f.request(args)
-	if err != nil {
-		return err
-	}
-	return join(cmd, func(ctx context.Context) (launch.Supervised, error) { return start(ctx, req) }, f.detach, f.json)
 }
 
 // join starts a session and shows it, or says that it runs, and ends as its agent does.
@@ -821,7 +742,7 @@ func resumeCommand() *cobra.Command {
 		},
 	}
 	ask.Add(cmd)
-	envFlag(cmd, &vars)
+	cli.EnvFlag(cmd, &vars)
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "resume it and print its name; stepbox attach joins it")
 	return cmd
 }
@@ -883,7 +804,7 @@ func forkCommand() *cobra.Command {
 		},
 	}
 	ask.Add(cmd)
-	envFlag(cmd, &vars)
+	cli.EnvFlag(cmd, &vars)
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
 	cmd.Flags().StringVar(&name, "name", "", "the new session's name (the other's, with -fork)")
 	cmd.Flags().StringVar(&mode, "mode", "", "step, policy or watch (as the other's)")
@@ -934,86 +855,5 @@ func warned(cmd *cobra.Command) {
 	case slices.Contains([]string{"help", "completion", "version"}, cmd.Name()) || cmd.Hidden:
 	default:
 		cli.Warnings(cmd.ErrOrStderr(), settings())
-	}
-}
-
-// runSettings are a new session's without flags.
-func runSettings() runFlags {
-	c := settings()
-	f := runFlags{mode: string(c.Mode), home: string(c.Home), memory: c.Memory, cpus: c.CPUs, cpusGiven: c.CPUs != 0, pids: c.Pids, disk: c.Disk, wall: c.WallTime, dirs: slices.Clone(c.Dirs), noCaches: c.NoCaches}
-	if c.Said("own-questions") {
-		f.unasked = &c.Unasked
-	}
-	f.asking = cli.AskFlags{On: string(c.Asking.On), Timeout: c.Asking.Timeout, Said: c.Said("on-ask") || c.Said("ask-timeout")}
-	f.asking.By = askedBy(f, func(string) bool { return false })
-	f.chosen = func(limit string) bool { return c.Said("limits." + limit) }
-	return f
-}
-
-// askedBy is where the settings say what counts of what becomes of questions, if no flag does.
-func askedBy(f runFlags, given func(flag string) bool) string {
-	what := "ask-timeout"
-	if f.asking.On == string(api.OnAskDeny) {
-		what = "on-ask"
-	}
-	if given(what) {
-		return ""
-	}
-	return settings().By(what)
-}
-
-// under puts the person's settings where no flag says otherwise.
-func (f *runFlags) under(cmd *cobra.Command) {
-	s := runSettings()
-	given := cmd.Flags().Changed
-	if !given("mode") {
-		f.mode = s.mode
-	}
-	if !given("home") {
-		f.home = s.home
-	}
-	if !given("memory") {
-		f.memory = s.memory
-	}
-	if f.cpusGiven = given("cpus"); !f.cpusGiven {
-		f.cpus, f.cpusGiven = s.cpus, s.cpusGiven
-	}
-	if !given("pids") {
-		f.pids = s.pids
-	}
-	if !given("disk") {
-		f.disk = s.disk
-	}
-	if !given("wall-time") {
-		f.wall = s.wall
-	}
-	f.dirs = append(s.dirs, f.dirs...)
-	f.noCaches = f.noCaches || s.noCaches && !given("no-caches")
-	if !given("own-questions") {
-		f.unasked = s.unasked
-	}
-	if !given("on-ask") {
-		f.asking.On = s.asking.On
-	}
-	if !given("ask-timeout") {
-		f.asking.Timeout = s.asking.Timeout
-	}
-	f.asking.By = askedBy(*f, given)
-	f.chosen = func(limit string) bool { return given(limit) || s.chosen(limit) }
-	f.asking.Said = s.asking.Said || given("on-ask") || given("ask-timeout")
-}
-
-// inForce has a command's help show the person's settings where they say something else
-// than what is usual.
-func inForce(cmd *cobra.Command) {
-	f := runSettings()
-	for name, value := range map[string]string{
-		"mode": f.mode, "home": f.home, "limits.memory": f.memory, "limits.cpus": fmt.Sprint(f.cpus), "limits.pids": fmt.Sprint(f.pids), "limits.disk": f.disk, "limits.wall-time": f.wall.String(),
-		"on-ask": f.asking.On, "ask-timeout": f.asking.Timeout.String(),
-	} {
-		if flag := cmd.Flags().Lookup(strings.TrimPrefix(name, "limits.")); settings().Said(name) {
-			flag.Usage = strings.TrimSuffix(flag.Usage, " (no limit)") + "; from your settings"
-			flag.DefValue = value
-		}
 	}
 }

@@ -275,6 +275,9 @@ func (c *Config) Values() (out []Value) {
 // Said says whether the file or a variable sets it.
 func (c *Config) Said(name string) bool { return c.values[name].From != "default" }
 
+// Value is what a setting says, as it is written.
+func (c *Config) Value(name string) string { return c.values[name].Value }
+
 // By is where a setting that isn't the default is said, in words.
 func (c *Config) By(name string) string {
 	if !c.Said(name) {
