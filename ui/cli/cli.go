@@ -144,7 +144,7 @@ func write(out io.Writer, asJSON bool, v any, plain func(w io.Writer)) error {
 		e.SetIndent("", "  ")
 		return e.Encode(v)
 	}
-	if isTerminal(out) && !NoColour() {
+	if isTerminal(out) && !noColour() {
 		out = reddening{out}
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

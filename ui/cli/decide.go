@@ -142,7 +142,7 @@ func deny(connect Connect) *cobra.Command {
 	var forget, words bool
 	var to holding
 	cmd := wrap(connect, "deny [SESSION] ACTION|qREQUEST|HOST[:PORT][/PROTOCOL]", "Refuse a held action, a request, or to reach a host; the agent is told why", cobra.RangeArgs(1, 2), func(c command, args []string) error {
-		if what := args[len(args)-1]; words || isHost(what) && requestNamed(what) == 0 {
+		if what := args[len(args)-1]; words || strings.ContainsAny(what, ".:*") && requestNamed(what) == 0 {
 			r := ruleOn(api.Deny, what, words)
 			r.Why = reason
 			return c.ruling(optional(args[:len(args)-1]), r, to, forget)

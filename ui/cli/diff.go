@@ -77,7 +77,7 @@ func (d *differ) shown(pager bool, write func(cols int) error) error {
 	if d.screen = isTerminal(d.out); d.screen {
 		cols, _ = Size()
 	}
-	d.plain = !d.screen || NoColour()
+	d.plain = !d.screen || noColour()
 	if d.screen && pager {
 		out, done := page(d.ctx, d.out)
 		d.out = out

@@ -30,8 +30,8 @@ func (d *differ) paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[m"
 }
 
-// NoColour says whether colours aren't wanted. See no-color.org.
-func NoColour() bool { return os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" }
+// noColour says whether colours aren't wanted. See no-color.org.
+func noColour() bool { return os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" }
 
 func isTerminal(readerOrWriter any) bool {
 	f, ok := readerOrWriter.(*os.File)

@@ -210,9 +210,6 @@ func (c command) once(s api.Session, r api.Rule) error {
 	return c.say(answered, nil, "%s: %s once", s.Name, r.Words())
 }
 
-// isHost says whether a word names a host, and not an action.
-func isHost(word string) bool { return strings.ContainsAny(word, ".:*") }
-
 // sticking is for how long an answer holds, and for what.
 func (c command) sticking(d *api.Decision, to holding, pattern string) error {
 	if d.For = to.extent(""); pattern != "" {

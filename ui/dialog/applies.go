@@ -86,7 +86,7 @@ func (a *Applies) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	case len(a.list) == 0:
 		note = text{"nothing was applied from this session", themes.SurfaceMuted}
 	}
-	hints := foot(keys.List, func(i intent.Intent) bool { return a.Why(i) != "" })
+	hints := Foot(keys.List, func(i intent.Intent) bool { return a.Why(i) != "" })
 	a.show(dst, area, f, []text{{"Applies", themes.Strong}}, nil, hints, note)
 	return nil
 }

@@ -45,7 +45,7 @@ func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	if d.Glyph != "" {
 		title = append([]text{{d.Glyph + " ", d.Token}}, title...)
 	}
-	hints := foot(keys.Reading, nil)
+	hints := Foot(keys.Reading, nil)
 	if len(rows)+d.chrome(1, false) <= area.Dy() {
 		hints = slices.DeleteFunc(hints, func(h paint.Hint) bool { return h.Key == keys.First(intent.Page{By: 1}, keys.Reading) })
 	}
@@ -93,14 +93,14 @@ type State struct {
 
 // ActionDetails tells of an action. The function says what it is now, so that
 // the dialog stays right while the action goes on.
-func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Apply, describe func(api.Action, time.Time) State) *Details {
+func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Apply, describe func(api.Action) State) *Details {
 	d := &Details{Title: fmt.Sprintf("Action #%d", n), Action: n}
 	d.build = func(dst uv.Screen, width int, now time.Time) []row {
 		a, ok := get()
 		if !ok {
 			return []row{muted("it is no longer known")}
 		}
-		st := describe(a, now)
+		st := describe(a)
 		d.Title = fmt.Sprintf("%s #%d", a.Kind.Title(), n)
 		d.Glyph, d.Token = st.Glyph, st.Mark
 		out := append(command(dst, a.Title, width), row{})

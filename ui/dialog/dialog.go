@@ -68,9 +68,9 @@ type Writer interface {
 	Paste(text string)
 }
 
-// foot are the keys of a place that its last line names, in the order of the table.
+// Foot are the keys of a place that its last line names, in the order of the table.
 // off has those that do nothing now.
-func foot(place keys.Scope, off func(intent.Intent) bool) (out []paint.Hint) {
+func Foot(place keys.Scope, off func(intent.Intent) bool) (out []paint.Hint) {
 	for _, b := range keys.In(place) {
 		if b.Short != "" {
 			out = append(out, paint.Hint{Key: b.First(), Words: b.Short, Off: off != nil && off(b.Intent)})
@@ -109,8 +109,8 @@ type sheet struct {
 	rows   []row // that were drawn last
 }
 
-// scroll handles the intents that move the view, and says whether i was one.
-func (s *sheet) scroll(i intent.Intent) bool {
+// scroll handles the intents that move the view.
+func (s *sheet) scroll(i intent.Intent) {
 	switch i := i.(type) {
 	case intent.Move:
 		s.top += i.By
@@ -120,11 +120,8 @@ func (s *sheet) scroll(i intent.Intent) bool {
 		s.top = 0
 	case intent.Bottom:
 		s.top = s.total
-	default:
-		return false
 	}
 	s.clamp()
-	return true
 }
 
 // Handle scrolls and closes, and passes on that something is to be copied.

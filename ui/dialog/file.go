@@ -156,7 +156,7 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	case d.who:
 		note = text{"no action wrote it: it is the project's", themes.SurfaceMuted}
 	}
-	hints := foot(keys.File, func(i intent.Intent) bool { return d.Why(i) != "" })
+	hints := Foot(keys.File, func(i intent.Intent) bool { return d.Why(i) != "" })
 	title := []text{{d.blame.Path, themes.Strong}, {"  " + momentWords(d.At), themes.SurfaceMuted}}
 	d.draw(dst, area, f, title, rows, hints, note)
 	return nil

@@ -188,7 +188,7 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	}
 	verb := "deny once"
 	if e := r.holds(); e != "" {
-		verb = "deny " + ExtentWords(e)
+		verb = "deny " + extentWords(e)
 	}
 	hints := []paint.Hint{{Key: keys.First(intent.Yes{}, keys.Denial), Words: verb, Off: r.off != ""}}
 	if !r.onlyOnce() {

@@ -19,8 +19,8 @@ import (
 // extents are for how long a rule may hold, the shortest first.
 var extents = []api.Extent{api.ExtentSession, api.ExtentProject, api.ExtentAlways}
 
-// ExtentWords says for how long an answer holds.
-func ExtentWords(e api.Extent) string {
+// extentWords says for how long an answer holds.
+func extentWords(e api.Extent) string {
 	switch e {
 	case api.ExtentSession:
 		return "in this session"
@@ -35,7 +35,7 @@ func ExtentWords(e api.Extent) string {
 // RuleWords says what a rule does, and for how long.
 func RuleWords(r api.Rule) string {
 	verb := map[api.Verdict]string{api.Allow: "allow", api.Deny: "deny", api.Ask: "ask about"}[r.Verdict]
-	return verb + " " + paint.Clean(r.Command+r.Host) + " " + ExtentWords(r.For)
+	return verb + " " + paint.Clean(r.Command+r.Host) + " " + extentWords(r.For)
 }
 
 // Rule is where an answer becomes a rule: which one, of some from narrow to wide, and
@@ -298,7 +298,7 @@ func (r *Rule) note() text {
 	case why != "" && r.loaded:
 		return text{"! " + why, themes.Warn}
 	case r.loaded && len(r.proposals) > 0:
-		extent := ExtentWords(extents[r.extent])
+		extent := extentWords(extents[r.extent])
 		if extents[r.extent] == api.ExtentAlways {
 			extent += ", in all of your sessions"
 		}

@@ -97,7 +97,7 @@ func (d *Rules) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 	case len(d.list) == 0:
 		note = text{"no rule was made in this session: A answers with one", themes.SurfaceMuted}
 	}
-	hints := foot(keys.Rules, func(i intent.Intent) bool { return i != intent.Intent(intent.Back{}) && (d.Why(i) != "" || f.Wait > 0) })
+	hints := Foot(keys.Rules, func(i intent.Intent) bool { return i != intent.Intent(intent.Back{}) && (d.Why(i) != "" || f.Wait > 0) })
 	d.show(dst, area, f, []text{{"Rules made in this session", themes.Strong}}, nil, hints, note)
 	return nil
 }

@@ -28,7 +28,7 @@ func (k Kind) String() string {
 const (
 	MinCols    = 40
 	MinRows    = 12
-	MediumCols = 80
+	mediumCols = 80
 	WideCols   = 120
 )
 
@@ -76,7 +76,7 @@ func KindOf(cols, rows int) Kind {
 		return TooSmall
 	case cols >= WideCols:
 		return Wide
-	case cols >= MediumCols:
+	case cols >= mediumCols:
 		return Medium
 	}
 	return Narrow

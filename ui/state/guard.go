@@ -23,13 +23,11 @@ type Guard struct {
 	key    time.Time // the last key of any kind
 }
 
-// Shown tells what keys would decide now. It says whether that changed.
-func (g *Guard) Shown(t Target, now time.Time) bool {
-	if t == g.target {
-		return false
+// Shown tells what keys would decide now.
+func (g *Guard) Shown(t Target, now time.Time) {
+	if t != g.target {
+		g.target, g.since = t, now
 	}
-	g.target, g.since = t, now
-	return true
 }
 
 // Key notes that a key was pressed. It is called after the key was judged.

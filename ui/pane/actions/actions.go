@@ -335,7 +335,7 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 		return
 	}
 	at := right - c.width()
-	status, token := fitting(a, f.Now, c.status-1), StatusToken(a)
+	status, token := fitting(a, c.status-1), StatusToken(a)
 	if asked { // an edit, or a program that it started
 		status, token = heldSince(q.HeldAt, f), themes.Held
 	}

@@ -84,7 +84,7 @@ func TestEveryStateHasAMarkAndWords(t *testing.T) {
 		{api.Action{State: api.ActionEnded, Kind: api.KindEdit}, "✓", "edited"},
 	} {
 		glyph, _ := Glyph(tt.a)
-		words := Status(tt.a, now)
+		words := Status(tt.a)
 		if glyph != tt.glyph || words != tt.words {
 			t.Errorf("%+v is %q %q, want %q %q", tt.a, glyph, words, tt.glyph, tt.words)
 		}

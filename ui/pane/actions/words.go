@@ -14,8 +14,8 @@ import (
 )
 
 // fitting is Status, or the part of it that says most in so many columns.
-func fitting(a api.Action, now time.Time, width int) string {
-	s := Status(a, now)
+func fitting(a api.Action, width int) string {
+	s := Status(a)
 	if i := strings.Index(s, " · "); i >= 0 && utf8.RuneCountInString(s) > width {
 		if failed(a) {
 			return s[:i]
@@ -47,7 +47,7 @@ func Glyph(a api.Action) (string, themes.Token) {
 func failed(a api.Action) bool { return a.Exit.Failed() }
 
 // Status says an action's state in words.
-func Status(a api.Action, now time.Time) string {
+func Status(a api.Action) string {
 	switch a.State {
 	case api.ActionHeld:
 		return "HELD"

@@ -71,7 +71,7 @@ func (p *Pane) rows() []Fold {
 	}
 	if !p.built || !p.sifted || p.tried != p.State.Tried {
 		attempts := p.sift()
-		p.folds, p.denied, p.found = Folds(attempts), 0, len(attempts)
+		p.folds, p.denied, p.found = foldsOf(attempts), 0, len(attempts)
 		for i := range p.folds {
 			if a := p.folds[i].Last; a.Verdict == api.Deny && !a.GaveUp() { // as all of its attempts have
 				p.denied += p.folds[i].Count
@@ -88,8 +88,8 @@ func (p *Pane) rows() []Fold {
 	return p.list
 }
 
-// Folds folds attempts, in the order in which their destinations were first tried.
-func Folds(attempts []api.Attempt) []Fold {
+// foldsOf folds attempts, in the order in which their destinations were first tried.
+func foldsOf(attempts []api.Attempt) []Fold {
 	where := map[destination]int{}
 	var out []Fold
 	for n := range attempts {

@@ -52,7 +52,7 @@ var (
 )
 
 func TestFolds(t *testing.T) {
-	folds := Folds(tried(t))
+	folds := foldsOf(tried(t))
 	if len(folds) != 4 {
 		t.Fatalf("%d rows: %+v", len(folds), folds)
 	}
@@ -62,7 +62,7 @@ func TestFolds(t *testing.T) {
 	}
 	// Another verdict for the same host is another row.
 	again := append(tried(t), api.Attempt{ID: 9, Protocol: "tcp", Name: "pastebin.com", Port: 443, Program: "/usr/bin/curl", Verdict: api.Allow})
-	if n := len(Folds(again)); n != 5 {
+	if n := len(foldsOf(again)); n != 5 {
 		t.Errorf("%d rows with another verdict", n)
 	}
 }

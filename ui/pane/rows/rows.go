@@ -17,11 +17,11 @@ import (
 type List struct {
 	at, top int
 	away    bool // the person moved off the end, so the list stays
-	height  int  // rows in view, from the last Fit
+	height  int  // rows in view, from the last fit
 }
 
-// Fit adapts to a number of rows and the height of the view.
-func (l *List) Fit(total, height int) {
+// fit adapts to a number of rows and the height of the view.
+func (l *List) fit(total, height int) {
 	l.height = max(height, 1)
 	l.at = max(0, l.In(total))
 	if l.at < l.top {
@@ -127,7 +127,7 @@ func (l *List) Step(by, total int, has func(n int) bool) {
 // and how far the view is. row draws the n-th. Without the focus the selection is
 // marked only if it means something to other panes.
 func (l *List) Draw(dst uv.Screen, border, inside uv.Rectangle, total int, f paint.Frame, idle bool, row func(r uv.Rectangle, n int)) {
-	l.Fit(total, inside.Dy())
+	l.fit(total, inside.Dy())
 	ground, bar := themes.SelectedIdle, themes.Border
 	if f.Focused {
 		ground, bar = themes.Selected, themes.BorderFocus

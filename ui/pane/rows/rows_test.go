@@ -27,16 +27,16 @@ func TestList(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var l List
-			l.Fit(total, height)
+			l.fit(total, height)
 			c.do(&l)
-			l.Fit(total, height)
+			l.fit(total, height)
 			if l.At() != c.at || l.Top() != c.top || l.Follows() != c.follows {
 				t.Errorf("at %d, top %d, follows %v; want %d, %d, %v", l.At(), l.Top(), l.Follows(), c.at, c.top, c.follows)
 			}
 		})
 	}
 	var l List
-	l.Fit(0, height)
+	l.fit(0, height)
 	if l.At() != 0 || l.Top() != 0 {
 		t.Errorf("an empty list is at %d of %d", l.At(), l.Top())
 	}

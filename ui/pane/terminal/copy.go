@@ -35,9 +35,9 @@ type Copy struct {
 	asked *dialog.Line // what is searched for is being typed
 }
 
-// NewCopy reads a terminal that nobody else has, in so many rows, of which the first is one
+// newCopy reads a terminal that nobody else has, in so many rows, of which the first is one
 // of its screen's.
-func NewCopy(still link.Emulator, height, first int) *Copy {
+func newCopy(still link.Emulator, height, first int) *Copy {
 	cols, rows := still.Size()
 	back := scrollback(still)
 	c := &Copy{emu: still, cols: cols, n: back + rows, back: back, rows: map[int]selection.Row{}, height: max(1, height)}

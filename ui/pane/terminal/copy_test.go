@@ -20,7 +20,7 @@ func reading(t *testing.T, text string, cols, rows, height int) *Copy {
 	t.Helper()
 	emu := screen.New(cols, rows)
 	_, _ = emu.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n")))
-	return NewCopy(emu, height, max(0, rows-height))
+	return newCopy(emu, height, max(0, rows-height))
 }
 
 // press presses keys of copy mode, and types where something is searched for. It returns
@@ -169,7 +169,7 @@ func TestCopyModeHostile(t *testing.T) {
 		for _, size := range [][2]int{{60, 20}, {20, 5}, {3, 3}, {2, 2}, {0, 0}} {
 			s := uv.NewScreenBuffer(size[0]+4, size[1]+4)
 			area := uv.Rect(2, 2, size[0], size[1])
-			c := NewCopy(emu, size[1]-2, 0)
+			c := newCopy(emu, size[1]-2, 0)
 			c.Marks = []link.Mark{{Action: 1, At: -5}, {Action: 2}, {Action: 3, At: 99}}
 			p := &Pane{Copy: c}
 			for _, k := range strings.Fields("v g G w b e $ 0 ctrl+u ctrl+d ctrl+v ] [ o / x") {

@@ -46,7 +46,7 @@ func scrollback(e link.Emulator) int {
 // Read begins to read an emulator that nobody else has, where the pane is; marks are the rows
 // at which actions began.
 func (p *Pane) Read(still link.Emulator, marks []link.Mark) {
-	p.Copy = NewCopy(still, p.inner.Dy(), p.first)
+	p.Copy = newCopy(still, p.inner.Dy(), p.first)
 	p.Copy.Marks = marks
 }
 

@@ -93,7 +93,7 @@ type Screen struct {
 // New makes the screen. What it asks for ends with ctx.
 func New(ctx context.Context, c Config) *Screen {
 	k := &core{cfg: c, ctx: ctx}
-	s := &Screen{core: k, search: newSearch(), inbox: inbox{core: k}}
+	s := &Screen{core: k, search: search{line: dialog.NewLine(maxSearch)}, inbox: inbox{core: k}}
 	s.inbox.desk.Screen = s.inbox.screen()
 	return s
 }

@@ -27,8 +27,6 @@ type search struct {
 // maxSearch bounds the line, in bytes.
 const maxSearch = 500
 
-func newSearch() search { return search{line: dialog.NewLine(maxSearch)} }
-
 // orders are the orders of the list, and what they are called.
 var orders = [...]struct {
 	sort  api.Sort

@@ -54,9 +54,9 @@ func (s *Screen) hints(dst uv.Screen) []paint.Hint {
 	case d != nil:
 		return []paint.Hint{{Key: "esc", Words: cmp.Or(d.Leave(), keys.Short(intent.Back{}, d.Scope()))}}
 	case s.find.in != intent.NoPane:
-		return hintsOf(keys.Filtering)
+		return dialog.Foot(keys.Filtering, nil)
 	case s.reading():
-		return hintsOf(keys.CopyMode)
+		return dialog.Foot(keys.CopyMode, nil)
 	case s.typing():
 		return s.typingHints()
 	}
@@ -173,16 +173,6 @@ func answersFirst(all []paint.Hint) []paint.Hint {
 	}
 	h := all[inspect]
 	return slices.Insert(slices.Delete(all, inspect, inspect+1), deny, h)
-}
-
-// hintsOf are a scope's keys that have a place in the line.
-func hintsOf(scope keys.Scope) (out []paint.Hint) {
-	for _, b := range keys.In(scope) {
-		if b.Short != "" {
-			out = append(out, paint.Hint{Key: b.First(), Words: b.Short})
-		}
-	}
-	return out
 }
 
 // hint is what the line says of a key that does something, if it has a place there.

@@ -3,7 +3,6 @@ package workbench
 import (
 	"slices"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -194,7 +193,7 @@ func (s *Screen) way(to keys.Scope) string {
 }
 
 // describe says an action's state for its details.
-func describe(a api.Action, now time.Time) dialog.State {
+func describe(a api.Action) dialog.State {
 	glyph, k := actions.Glyph(a)
-	return dialog.State{Glyph: glyph, Mark: k, Words: actions.Status(a, now), Token: actions.StatusToken(a)}
+	return dialog.State{Glyph: glyph, Mark: k, Words: actions.Status(a), Token: actions.StatusToken(a)}
 }
