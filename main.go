@@ -5,7 +5,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,10 +80,6 @@ func run(args []string) int {
 	if err != nil {
 		cli.PrintError(os.Stderr, err)
 	}
-	var agent *exitError
-	if errors.As(err, &agent) {
-		return agent.code
-	}
 	var failed *launch.Error
 	if errors.As(err, &failed) {
 		return failed.Code
@@ -137,14 +131,6 @@ func command() *cobra.Command {
 	cli.Known(root)
 	return root
 }
-
-// exitError carries the agent's exit code out of the run command.
-type exitError struct{ code int }
-
-func (e *exitError) Error() string { return fmt.Sprintf("the agent ended with %d", e.code) }
-
-// Is says that there is nothing to add: the agent has said what was wrong.
-func (e *exitError) Is(target error) bool { return target == cli.ErrSaid }
 
 func doctorCommand() *cobra.Command {
 	var asJSON, install, show bool
@@ -287,7 +273,7 @@ func begin(ctx context.Context, b intent.Begin) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := start(ctx, req)
+	s, err := launch.Start(ctx, req)
 	return s.ID, err
 }
 
@@ -304,14 +290,14 @@ func startDemo(ctx context.Context, client *api.Client) (s launch.Supervised, di
 	}
 	req, err := request(f, demo.Argv())
 	if err == nil {
-		s, err = start(ctx, req)
+		s, err = launch.Start(ctx, req)
 	}
 	if err != nil {
 		return s, "", nil, errors.Join(err, remove())
 	}
 	return s, dir, func(ctx context.Context) (err error) {
 		// Its project goes with the demo, after a signal too.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cli.EndWait)
 		defer cancel()
 		if x, failed := client.Session(ctx, s.ID); failed == nil && x.Live() {
 			_, err = client.Kill(ctx, s.ID)
@@ -402,35 +388,6 @@ func demoCommand() *cobra.Command {
 	return cmd
 }
 
-// start starts a session. When it is the host that can't do it, the error says
-// what is missing and how to mend it.
-func start(ctx context.Context, req launch.Request) (launch.Supervised, error) {
-	s, err := launch.Start(ctx, req)
-	return s, whatIsMissing(ctx, err)
-}
-
-// whatIsMissing adds to the error of a start what this host lacks, if it is that.
-func whatIsMissing(ctx context.Context, err error) error {
-	var failed *launch.Error
-	if !errors.As(err, &failed) || !failed.Host {
-		return err
-	}
-	findings, ferr := launch.Preflight(ctx)
-	if ferr != nil {
-		return err
-	}
-	var b strings.Builder
-	for _, f := range findings {
-		if !f.OK && f.Fatal && !strings.Contains(failed.Message, f.Detail) { // else it is what was said
-			fmt.Fprintf(&b, "\n\n  %s: %s\n  why: %s\n  do:  %s", f.Name, f.Detail, f.Why, f.Fix)
-		}
-	}
-	if b.Len() > 0 {
-		failed.Message += "\nthis host can't run a sandbox yet:" + b.String()
-	}
-	return failed
-}
-
 func runCommand() *cobra.Command {
 	var f cli.RunFlags
 	cmd := &cobra.Command{
@@ -451,7 +408,7 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return join(cmd, func(ctx context.Context) (launch.Supervised, error) { return start(ctx, req) }, f.Detach, f.JSON)
+			return join(cmd, func(ctx context.Context) (launch.Supervised, error) { return launch.Start(ctx, req) }, f.Detach, f.JSON)
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -559,159 +516,17 @@ func surround(r *launch.Request, screen, echo bool) (err error) {
 }
 
 // join starts a session and shows it, or says that it runs, and ends as its agent does.
-func join(cmd *cobra.Command, begin func(context.Context) (launch.Supervised, error), detach, asJSON bool) (err error) {
-	ctx, screen := cmd.Context(), cli.Terminal() && !asJSON && !detach
-	var started launch.Supervised
-	if !screen {
-		if started, err = begin(ctx); err != nil {
-			return err
-		}
-	}
-	client, done, err := launch.Hub(context.WithoutCancel(ctx))
-	switch {
-	case err != nil && screen:
-		return err
-	case err != nil:
-		return &launch.Error{Code: cli.ExitNoRun, Message: fmt.Sprintf("session %s runs, and its record can't be read: %v", started.ID, err)}
-	}
-	defer done()
-	if detach {
-		return cli.Started(ctx, cmd.OutOrStdout(), client, started.ID)
-	}
-	defer func() {
-		if started.ID != "" {
-			closed(context.WithoutCancel(ctx), client, started)
-		}
-	}()
-	// A reader of the output that is gone is an error here, and not this program's end.
-	broken := make(chan os.Signal, 1) // full is fine: it is only kept from doing harm
-	signal.Notify(broken, syscall.SIGPIPE)
-	defer signal.Stop(broken)
-	if screen { // which is there while the sandbox is still being made
-		var failed error
-		err = screenBy(ctx, client, "", ui.Options{NoFarewell: true, Begin: func(ctx context.Context) (string, error) {
-			started, failed = begin(ctx)
-			return started.ID, failed
-		}}) // leave says it, wherever the person leaves from
-		if by, stopped := cli.StoppedBy(ctx); stopped && failed != nil {
-			return by
-		} else if err == nil && failed != nil {
-			return &launch.Error{Code: cli.ExitNoRun, Message: "you left before the session had begun: nothing runs"}
-		} else if started.ID == "" {
-			return err
-		}
-	}
-	id := started.ID
-	switch {
-	case screen:
-	case asJSON:
-		if err = begun(ctx, cmd, client, id); err == nil {
-			err = cli.Follow(ctx, client, id, os.Stdin, cmd.ErrOrStderr(), cmd.ErrOrStderr(), cmd.OutOrStdout())
-		}
-	default:
-		err = cli.Follow(ctx, client, id, os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr(), nil)
-	}
-	if s, ok := cli.StoppedBy(ctx); ok {
-		return interrupted(context.WithoutCancel(ctx), cmd, client, id, s, screen)
-	}
-	if errors.Is(err, syscall.EPIPE) { // as it would end the program itself, signal(7)
-		return interrupted(context.WithoutCancel(ctx), cmd, client, id, cli.Stopped{Signal: syscall.SIGPIPE}, screen)
-	}
-	if err != nil {
-		if !screen { // what it prints has nowhere to go, as when a pipe breaks
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
-			defer cancel()
-			_, _ = client.Kill(end, id) // it may have ended; the error says what matters
-		}
-		return err
-	}
-	return leave(ctx, cmd, client, id)
-}
-
-// begun is the first line of run --json: which session it is, and where its API is.
-func begun(ctx context.Context, cmd *cobra.Command, client *api.Client, id string) error {
-	s, err := client.Session(ctx, id)
-	if err != nil {
-		return err
-	}
-	at, err := launch.Socket(id)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
-		Kind    string      `json:"kind"`
-		Session api.Session `json:"session"`
-		Socket  string      `json:"socket"`
-	}{"run", s, at})
-}
-
-// endWait bounds how long a signal waits for the sandbox to be ended and its
-// record completed: the agent itself is killed at its beginning.
-const endWait = 10 * time.Second
-
-// closed waits until a session that is over has closed its record, for whoever copies
-// or removes that next; for a second, as what it printed may still be being indexed.
-func closed(ctx context.Context, client *api.Client, started launch.Supervised) {
-	if s, err := client.Session(ctx, started.ID); err == nil && s.Live() {
-		return
-	}
-	select {
-	case <-started.Gone:
-	case <-time.After(time.Second):
-	}
-}
-
-// interrupted ends the run command after a signal. A hang-up, or a screen that
-// is closed, leaves the session running; a program without a screen ends with
-// what it ran, as timeout(1) and Ctrl-C expect it.
-func interrupted(ctx context.Context, cmd *cobra.Command, client *api.Client, id string, by cli.Stopped, screen bool) error {
-	ctx, cancel := context.WithTimeout(ctx, endWait)
-	defer cancel()
-	if by.Signal == syscall.SIGHUP || screen {
-		if s, err := client.Session(ctx, id); err == nil && s.Live() {
-			_ = cli.Detached(ctx, cmd.ErrOrStderr(), client, id) // the terminal may be gone: nobody to tell
-		}
-		return by
-	}
-	s, err := client.Kill(ctx, id)
-	if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotLive {
-		s, err = client.Session(ctx, id) // it has ended by itself
-	}
-	cli.Unapplied(cmd.ErrOrStderr(), s)
-	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "stepbox: cannot end session %s: %v; stepbox kill %s tries again\n", id, err, id)
-	}
-	return by
-}
-
-// leave ends the run command: as the agent did, or with a word on where it went on.
-func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id string) error {
-	s, err := client.Session(ctx, id)
-	if err != nil {
-		return err
-	}
-	if s.Live() {
-		return cli.Detached(ctx, cmd.ErrOrStderr(), client, id)
-	}
-	if s.State == api.SessionInterrupted {
-		return &launch.Error{Code: cli.ExitNoRun, Message: "the session was interrupted: its supervisor died or could not record what happens; " +
-			"see whether the disk is full, and stepbox log " + s.ID + "; stepbox resume " + s.ID + " goes on with it"}
-	}
-	if cli.Terminal() {
-		cli.Ended(cmd.ErrOrStderr(), s)
-	} else {
-		cli.Unapplied(cmd.ErrOrStderr(), s)
-	}
-	switch s.EndedBy {
-	case api.ByFailure:
-		return &launch.Error{Code: cli.ExitNoRun, Message: "Stepbox ended the session, as it couldn't go on: " + s.Reason}
-	case api.ByLimit, api.ByPerson:
-		fmt.Fprintf(cmd.ErrOrStderr(), "stepbox: the session was ended: %s\n", s.Reason)
-	}
-	if s.Exit != nil && s.Exit.Code != 0 {
-		return &exitError{code: s.Exit.Code}
-	}
-	return nil
+func join(cmd *cobra.Command, begin func(context.Context) (launch.Supervised, error), detach, asJSON bool) error {
+	return cli.Join(cmd, cli.Joining{
+		Connect: launch.Hub, Socket: launch.Socket, Detach: detach, JSON: asJSON,
+		Begin: func(ctx context.Context) (string, <-chan struct{}, error) {
+			s, err := begin(ctx)
+			return s.ID, s.Gone, err
+		},
+		Screen: func(ctx context.Context, client *api.Client, begin func(context.Context) (string, error)) error {
+			return screenBy(ctx, client, "", ui.Options{NoFarewell: true, Begin: begin})
+		},
+	})
 }
 
 // startOn starts what is asked for on another session's files, with a command of its
@@ -720,7 +535,7 @@ func startOn(ctx context.Context, r launch.Request, screen, echo bool) (launch.S
 	if err := surround(&r, screen, echo); err != nil {
 		return launch.Supervised{}, err
 	}
-	return start(ctx, r)
+	return launch.Start(ctx, r)
 }
 
 func resumeCommand() *cobra.Command {

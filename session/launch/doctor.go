@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"stepbox/runner"
 	"stepbox/runner/apparmor"
@@ -44,4 +45,25 @@ func Profile(ctx context.Context, show bool) (done, warning string, err error) {
 	}
 	done, err = program.Install(ctx)
 	return done + "\n", program.Warning, err
+}
+
+// missing says what this host lacks and how that is mended, if it is why nothing started.
+func missing(ctx context.Context, why *Error) string {
+	if !why.Host {
+		return ""
+	}
+	findings, err := Preflight(ctx)
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, f := range findings {
+		if !f.OK && f.Fatal && !strings.Contains(why.Message, f.Detail) { // else it is what was said
+			fmt.Fprintf(&b, "\n\n  %s: %s\n  why: %s\n  do:  %s", f.Name, f.Detail, f.Why, f.Fix)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\nthis host can't run a sandbox yet:" + b.String()
 }

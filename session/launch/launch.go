@@ -147,7 +147,8 @@ type Supervised struct {
 // The supervisor is in a session of its own (setsid(2)) and goes on when the caller
 // ends. To resume a session is refused with an *Error, before anything runs and with
 // all that there was left as it is, if it is live, if someone else resumes it, and
-// when its project folder isn't the one that it worked on.
+// when its project folder isn't the one that it worked on. When it is the host that
+// can't do it, the error says what is missing there.
 func Start(ctx context.Context, req Request) (Supervised, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -193,6 +194,7 @@ func Start(ctx context.Context, req Request) (Supervised, error) {
 		return Supervised{}, &Error{Code: 125, Message: "the supervisor ended before it said why; stepbox doctor checks the host"}
 	}
 	if s.Error != nil {
+		s.Error.Message += missing(ctx, s.Error)
 		return Supervised{}, s.Error
 	}
 	return Supervised{ID: s.ID, Gone: ended}, nil

@@ -42,9 +42,12 @@ var ErrUsage = errors.New("usage")
 // Code maps an error to the exit code that it means.
 func Code(err error) int {
 	var p *api.Problem
+	var exit *Exit
 	switch {
 	case err == nil:
 		return ExitOK
+	case errors.As(err, &exit):
+		return exit.Code
 	case errors.Is(err, ErrUsage):
 		return ExitUsage
 	case errors.As(err, &p):
