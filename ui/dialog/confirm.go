@@ -20,11 +20,9 @@ import (
 type Confirm struct {
 	sheet
 	Title  string
-	Do     intent.Intent // what yes means; nil while it isn't known yet
+	Do     intent.Intent // what yes means; nil once it was said
 	YesFor string        // the word beside the key for yes
 	Off    string        // why yes does nothing, or ""
-	Doing  string        // what goes on once yes was said
-	Note   string        // what is still being found out or done
 	Shown  state.Target  // names what is shown, so that a key for one text isn't a key for another
 
 	build func(dst uv.Screen, width int) []row
@@ -42,7 +40,7 @@ func (c *Confirm) Care(i intent.Intent) state.Care {
 	return state.AtOnce
 }
 
-func (c *Confirm) Fail(words string) { c.Note, c.Off, c.Do = "", words, nil }
+func (c *Confirm) Fail(words string) { c.Off, c.Do = words, nil }
 
 // Handle turns a yes into what was asked.
 func (c *Confirm) Handle(i intent.Intent) intent.Intent {
@@ -53,9 +51,7 @@ func (c *Confirm) Handle(i intent.Intent) intent.Intent {
 		return nil
 	}
 	do := c.Do
-	if do != nil {
-		c.Do, c.Note = nil, c.Doing
-	}
+	c.Do = nil
 	return do
 }
 
@@ -66,12 +62,9 @@ func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		rows = append(rows, c.build(dst, width)...)
 	}
 	rows = append(rows, row{})
-	note := text{c.Note, themes.Info}
-	switch {
-	case c.Off != "":
+	note := waiting(f)
+	if c.Off != "" {
 		note = text{"! " + c.Off, themes.Warn}
-	case c.Note == "":
-		note = waiting(f)
 	}
 	hints := []paint.Hint{
 		{Key: keys.First(intent.Yes{}, keys.Confirm), Words: c.YesFor, Off: c.Off != "" || c.Do == nil || f.Wait > 0},

@@ -79,6 +79,14 @@ func (b Box) Draw(dst uv.Screen, area uv.Rectangle, p *Palette) uv.Rectangle {
 // Between stands between facts.
 const Between = " · "
 
+// Fact adds words to a line of facts.
+func (l Line) Fact(p *Palette, words string, k themes.Token) Line {
+	if len(l) > 0 {
+		l = append(l, Span{Text: Between, Style: p.S(themes.Faint)})
+	}
+	return append(l, Span{Text: words, Style: p.S(k)})
+}
+
 // first are the first spans of a line, as many as there is room for.
 func first(dst uv.Screen, l Line, room int) Line {
 	for len(l) > 0 && (LineWidth(dst, l) > room || l[len(l)-1].Text == Between) {

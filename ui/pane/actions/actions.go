@@ -262,16 +262,11 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	return nil
 }
 
-func (p *Pane) facts(f paint.Frame) paint.Line {
-	var out paint.Line
+func (p *Pane) facts(f paint.Frame) (out paint.Line) {
 	add := func(n int, words string, k themes.Token) {
-		if n == 0 {
-			return
+		if n > 0 {
+			out = out.Fact(f.P, strconv.Itoa(n)+" "+words, k)
 		}
-		if len(out) > 0 {
-			out = append(out, paint.Span{Text: paint.Between, Style: f.P.S(themes.Faint)})
-		}
-		out = append(out, paint.Span{Text: strconv.Itoa(n) + " " + words, Style: f.P.S(k)})
 	}
 	add(len(p.State.Questions), "held", themes.Held)
 	add(p.State.Unreviewed(), "unreviewed", themes.Info)

@@ -165,24 +165,18 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 
 // facts are the counts in the upper edge.
 func (p *Pane) facts(f paint.Frame) (out paint.Line) {
-	add := func(words string, k themes.Token) {
-		if len(out) > 0 {
-			out = append(out, paint.Span{Text: paint.Between, Style: f.P.S(themes.Faint)})
-		}
-		out = append(out, paint.Span{Text: words, Style: f.P.S(k)})
-	}
 	if n := p.asked(); n > 0 {
-		add(strconv.Itoa(n)+" held", themes.Held)
+		out = out.Fact(f.P, strconv.Itoa(n)+" held", themes.Held)
 	}
 	if p.denied > 0 {
-		add(strconv.Itoa(p.denied)+" denied", themes.Fail)
+		out = out.Fact(f.P, strconv.Itoa(p.denied)+" denied", themes.Fail)
 	}
 	if n := len(p.State.Attempts); n > 0 && !p.filter.Narrows() {
 		words := paint.Count(n, "attempt", "attempts")
 		if p.State.Attempts[0].ID > 1 { // the screen begins with the newest; stepbox log has all
 			words = "newest " + words
 		}
-		add(words, themes.Muted)
+		out = out.Fact(f.P, words, themes.Muted)
 	}
 	return out
 }

@@ -141,8 +141,7 @@ func (c column) draw(dst uv.Screen, row uv.Rectangle, text string, st uv.Style) 
 		text = strconv.Itoa(n/1000) + "k"
 		over = len(text) - c.width
 	}
-	switch {
-	case c.right:
+	if c.right {
 		x = max(x, x-over)
 	}
 	paint.Clip(dst, x, row.Min.Y, end, text, st)
