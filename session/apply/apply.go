@@ -183,7 +183,11 @@ func (a *Applier) plan(ctx context.Context, id string, o Owner, r api.ApplyReque
 	if err != nil {
 		return nil, err
 	}
-	sel, err := a.History.Select(ctx, id, r.Selection)
+	before, err := a.before(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	sel, err := a.History.SelectOver(ctx, id, r.Selection, before)
 	if err != nil {
 		return nil, err
 	}

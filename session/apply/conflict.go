@@ -29,7 +29,7 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 		why = cmp.Or(b.turned[at], b.turned[c.Path])
 	}
 	out := b.conflicts(c, why)
-	if s, by, ok := b.newest(at); ok && own(b.ctx, by.then, by, at, s) {
+	if s, by, ok := b.newest(at); ok && b.whole(at) && by.own(b.ctx, at) {
 		seen = fileOf(at, s) // what both sides went on from
 	}
 	var m merge.Result
@@ -94,6 +94,9 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 		b.resolve[out.Key] = api.Resolution{Key: out.Key, Way: api.WayThere}
 		b.p.There++
 		return nil
+	}
+	if r.Way == api.WayMerge {
+		b.p.merged = append(b.p.merged, out.Key)
 	}
 	b.step(&made, has, want)
 	return nil

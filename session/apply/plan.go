@@ -31,6 +31,7 @@ type plan struct {
 	all     *manifest.Manifest // the session's newest state, when commits are asked for
 	state   *manifest.Manifest // that checks run on: the project with the steps made
 	checks  []string           // exact
+	merged  []string           // keys of the files that were merged with the project's
 	settled int                // changes that it makes
 }
 
@@ -231,7 +232,7 @@ func (p *plan) digest(unreviewed int) string {
 func (p *plan) record(r api.ApplyRequest, earlier []api.Apply) api.Apply {
 	out := api.Apply{
 		ID: 1, At: time.Now().UTC(), Selection: r.Selection, Checkpoint: p.Checkpoint, Files: p.settled, Commits: r.Commits,
-		By: api.Escape(api.Trim(r.By, 64)), State: api.ApplyOpen,
+		By: api.Escape(api.Trim(r.By, 64)), State: api.ApplyOpen, Merged: append([]string{}, p.merged...),
 	}
 	if n := len(earlier); n > 0 {
 		out.ID = earlier[n-1].ID + 1

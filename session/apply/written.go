@@ -32,6 +32,7 @@ type wrote struct {
 	paths   map[string]project.State
 	had     map[string]project.State // what was there, of files that were there
 	part    api.Selection            // of the session's changes, that it was of
+	merged  []string                 // keys of what was merged with the project's; nil: that isn't known
 	lost    error                    // why it isn't known
 	of      string                   // whose it is, in words; "": the plan's session's
 	then    *files.Files             // of its session; nil: only its journal tells of it
@@ -66,7 +67,7 @@ func (a *Applier) recorded(ctx context.Context, id string, there map[string]proj
 				w.at = rec.At
 			}
 		}
-		if w.point, w.id, w.journal, w.part = (point{id, rec.Checkpoint}), rec.ID, rec.Journal, rec.Selection; len(out) > 0 && w.at.After(out[len(out)-1].at) {
+		if w.point, w.id, w.journal, w.part, w.merged = (point{id, rec.Checkpoint}), rec.ID, rec.Journal, rec.Selection, rec.Merged; len(out) > 0 && w.at.After(out[len(out)-1].at) {
 			w.at = out[len(out)-1].at // the clock was set back
 		}
 		out = in.add(out, w)
@@ -157,22 +158,72 @@ func (a *Applier) wroteBy(name string, l project.Listed) wrote {
 
 // ours says whether what the project has at a path is what an apply of this session, or of
 // what it is a fork of, wrote there last, and this one goes on from, with nothing of the
-// person's in it, so that the session's state of now takes its place. Where only a part of
-// a session is applied, that would take away what was applied before.
+// person's in it, so that what is wanted takes its place: that has what was applied before.
 func (b *planner) ours(path string, has project.State) bool {
 	s, by, ok := b.newest(path)
-	return ok && !b.partial && has.Kind != manifest.KindDir && s.Same(has) && own(b.ctx, by.then, by, path, has)
+	return ok && b.whole(path) && has.Kind != manifest.KindDir && s.Same(has) && by.own(b.ctx, path)
 }
 
-// own says whether what an apply wrote at a path was the session's own state then.
-func own(ctx context.Context, f *files.Files, by wrote, path string, s project.State) bool {
-	if s.Absent() {
+// whole says whether what is wanted at a path has all that was applied there before. Of a
+// selection it may be that it can't be had together.
+func (b *planner) whole(path string) bool {
+	if !b.partial {
 		return true
 	}
-	then, err := f.At(ctx, by.checkpoint)
+	_, by, _ := b.newest(path)
+	return by.session == b.p.session.ID && b.sel.Over != nil && b.sel.Over(path)
+}
+
+// own says whether what an apply wrote at a path was the session's alone: nothing of the
+// project's was merged into it.
+func (w *wrote) own(ctx context.Context, path string) bool {
+	s := w.paths[path]
+	switch {
+	case s.Absent():
+		return true
+	case w.then == nil:
+		return false
+	case w.merged != nil:
+		return !slices.Contains(w.merged, api.KeyOf(path))
+	}
+	then, err := w.then.At(ctx, w.checkpoint) // it was recorded before that was noted
 	if err != nil {
 		return false
 	}
 	e := then.Lookup(path)
 	return e != nil && s.Same(project.Of(e))
+}
+
+// before tells which actions of a session its applies that stand brought to each path; not
+// ok where an apply brought something else, as hunks, or what was rolled back since.
+func (a *Applier) before(ctx context.Context, id string) (func(path string) (actions []int, ok bool), error) {
+	applies, err := a.standing(ctx, id)
+	if err != nil || len(applies) == 0 {
+		return nil, err
+	}
+	all, err := a.History.Actions(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return func(path string) (out []int, ok bool) {
+		for _, w := range applies {
+			if _, wrote := w.paths[path]; !wrote && w.lost == nil {
+				continue
+			}
+			if w.lost != nil || slices.ContainsFunc(w.part.Files, func(c api.Choice) bool { return c.Key == api.KeyOf(path) && len(c.Hunks) > 0 }) {
+				return nil, false
+			}
+			for _, x := range all {
+				named := slices.Contains(w.part.Actions, x.N) || len(w.part.Actions) == 0 && x.After != 0 && x.After <= w.checkpoint
+				if !named || slices.Contains(w.part.Without, x.N) {
+					continue
+				}
+				if x.Review == api.ReviewRolledBack {
+					return nil, false
+				}
+				out = append(out, x.N)
+			}
+		}
+		return out, true
+	}, nil
 }

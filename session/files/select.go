@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,9 @@ type Selected struct {
 	Now        *manifest.Manifest // that state
 	Conflicts  []api.Conflict     // in which chosen changes meet others; To has such files as the project had them, or with the chosen changes so far
 
+	// Over says of a path whether To has what was there before of SelectOver; nil: nothing was.
+	Over func(path string) bool
+
 	// Meant says of a path that is no change in Now whether that was chosen all the
 	// same: what an apply wrote there may be.
 	Meant func(path string) bool
@@ -30,6 +34,13 @@ type Selected struct {
 // session up to its newest checkpoint. CodeStale says that a file whose hunks are
 // chosen isn't what was shown.
 func (h *History) Select(ctx context.Context, id string, in api.Selection) (Selected, error) {
+	return h.SelectOver(ctx, id, in, nil)
+}
+
+// SelectOver makes the state that has what a selection names and, at the paths of that,
+// what some actions changed before, which was chosen by somebody else: what they are is
+// told for each path, not ok where that can't be told. Nil is nothing.
+func (h *History) SelectOver(ctx context.Context, id string, in api.Selection, before func(path string) (actions []int, ok bool)) (Selected, error) {
 	scope, err := h.recorded(ctx, id)
 	out := Selected{Scope: scope}
 	if err == nil {
@@ -39,7 +50,7 @@ func (h *History) Select(ctx context.Context, id string, in api.Selection) (Sele
 	if err != nil || out.To == nil || in.All() {
 		return out, err
 	}
-	sel := selecting{Files: out.Files, now: out.To, some: len(in.Actions) > 0}
+	sel := selecting{Files: out.Files, now: out.To, some: len(in.Actions) > 0, before: before, had: make(map[string][]int)}
 	if sel.filter, err = chooserOf(in); err != nil {
 		return out, err
 	}
@@ -61,7 +72,7 @@ func (h *History) Select(ctx context.Context, id string, in api.Selection) (Sele
 	if err == nil {
 		err = sel.filter.missing()
 	}
-	out.To, out.Conflicts, out.Meant = sel.to, sel.conflicts, sel.meant
+	out.To, out.Conflicts, out.Meant, out.Over = sel.to, sel.conflicts, sel.meant, sel.over
 	return out, err
 }
 
@@ -74,6 +85,8 @@ type selecting struct {
 	chosen, without []api.Action // in order
 	filter          *chooser
 	by              map[string][]int // who touched each path; see touched
+	before          func(path string) (actions []int, ok bool)
+	had             map[string][]int // what that told
 
 	carried
 }
@@ -85,6 +98,29 @@ func (s *selecting) meant(path string) bool {
 	return len(s.filter.choices) == 0 && s.filter.matches(path) &&
 		!slices.ContainsFunc(s.without, func(a api.Action) bool { return slices.Contains(by, a.N) }) &&
 		(!s.some || len(by) > 0 && slices.ContainsFunc(s.chosen, func(a api.Action) bool { return a.N == by[len(by)-1] }))
+}
+
+// there says whether an action's change of a path is there before.
+func (s *selecting) there(path string, n int) bool {
+	if s.before == nil {
+		return false
+	}
+	if _, known := s.had[path]; !known {
+		s.had[path] = nil
+		if all, ok := s.before(path); ok {
+			s.had[path] = all
+		}
+	}
+	return slices.Contains(s.had[path], n)
+}
+
+// over is Selected.Over.
+func (s *selecting) over(path string) bool {
+	if s.before == nil {
+		return true
+	}
+	_, ok := s.before(path)
+	return ok && (s.some || len(s.filter.choices[path].Hunks) == 0)
 }
 
 // named are the actions of these numbers but for others, in order, each once.
@@ -148,16 +184,10 @@ func (s *selecting) actions(ctx context.Context) error {
 	}
 	alone := func(path string) bool {
 		return len(s.by[path]) > 0 && len(s.filter.choices[path].Hunks) == 0 && !slices.ContainsFunc(s.by[path], func(n int) bool {
-			return !slices.ContainsFunc(s.chosen, func(a api.Action) bool { return a.N == n })
+			return !slices.ContainsFunc(s.chosen, func(a api.Action) bool { return a.N == n }) && !s.there(path, n)
 		})
 	}
-	named := make(map[string]bool) // alone, and meant
-	type step struct {
-		from, to *manifest.Manifest
-		only     func(string) bool
-		hunks    map[string]*diff.File
-	}
-	var steps []step
+	meant, steps := make(map[string]bool), make(map[int]step)
 	for _, a := range s.chosen {
 		from, to, err := s.OfAction(ctx, a, s.now)
 		if err != nil {
@@ -172,17 +202,58 @@ func (s *selecting) actions(ctx context.Context) error {
 			return err
 		}
 		for path := range byPath(changed) {
-			named[path] = named[path] || only(path) && alone(path)
+			meant[path] = meant[path] || only(path)
 		}
-		steps = append(steps, step{from, to, func(path string) bool { return only(path) && !alone(path) }, hunks})
+		steps[a.N] = step{from, to, func(path string) bool { return only(path) && !alone(path) }, hunks}
 	}
-	if err := s.carry(ctx, nil, s.now, func(path string) bool { return named[path] }, nil, nil); err != nil {
+	if err := s.beforehand(ctx, steps, func(path string) bool { return meant[path] && !alone(path) }); err != nil {
 		return err
 	}
-	for _, st := range steps {
+	if err := s.carry(ctx, nil, s.now, func(path string) bool { return meant[path] && alone(path) }, nil, nil); err != nil {
+		return err
+	}
+	for _, n := range slices.Sorted(maps.Keys(steps)) {
+		st := steps[n]
 		if err := s.carry(ctx, st.from, st.to, st.only, st.hunks, s.chosen); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// step is what an action changed, as far as it is carried over.
+type step struct {
+	from, to *manifest.Manifest
+	only     func(string) bool
+	hunks    map[string]*diff.File
+}
+
+// beforehand adds the steps of actions that weren't chosen, at the paths where what they
+// changed is there before.
+func (s *selecting) beforehand(ctx context.Context, steps map[int]step, meant func(path string) bool) error {
+	if s.before == nil {
+		return nil
+	}
+	at := make(map[int]map[string]bool) // the paths, by action
+	for path, by := range s.by {
+		if !meant(path) {
+			continue
+		}
+		for _, n := range by {
+			if _, chosen := steps[n]; !chosen && s.there(path, n) {
+				if at[n] == nil {
+					at[n] = make(map[string]bool)
+				}
+				at[n][path] = true
+			}
+		}
+	}
+	for n, paths := range at {
+		from, to, err := s.OfAction(ctx, s.all[n-1], s.now)
+		if err != nil {
+			return err
+		}
+		steps[n] = step{from, to, func(path string) bool { return paths[path] }, nil}
 	}
 	return nil
 }
@@ -199,7 +270,7 @@ func (s *selecting) rest(ctx context.Context) error {
 	for _, a := range slices.Backward(s.without) {
 		from, to, err := s.OfAction(ctx, a, s.now)
 		if err == nil {
-			err = s.carry(ctx, to, from, nil, nil, s.without)
+			err = s.carry(ctx, to, from, func(path string) bool { return !s.there(path, a.N) }, nil, s.without)
 		}
 		if err != nil {
 			return err
