@@ -13,8 +13,8 @@ type ApplyRequest struct {
 	// has the project as it would be; nil: those configured for the project.
 	Checks   []string `json:"checks,omitempty"`
 	NoChecks bool     `json:"no_checks,omitempty"`
-	// Looked says that the changes which belong to no reviewed action, and which
-	// the plan lists, have been looked at.
+	// Looked says that the changes which weren't all reviewed, and which the
+	// plan lists, have been looked at.
 	Looked  bool   `json:"looked,omitempty"`
 	Commits bool   `json:"commits,omitempty"` // fetch the agent's commits as well
 	By      string `json:"by,omitempty"`
@@ -36,7 +36,7 @@ type ApplyPlan struct {
 	There     int `json:"there,omitempty"` // the project has them as they would be: nothing is done for them
 
 	Conflicts  []Conflict `json:"conflicts,omitempty"`  // with what the project folder has by now
-	Unreviewed []Change   `json:"unreviewed,omitempty"` // of no reviewed action: they block until they have been looked at
+	Unreviewed []Open     `json:"unreviewed,omitempty"` // they block until they have been looked at
 	Left       []Trouble  `json:"left,omitempty"`       // what isn't applied, and why: below .git, devices, not kept
 	Commits    []Commit   `json:"commits,omitempty"`    // the agent's
 	Checks     []string   `json:"checks,omitempty"`     // that would run
@@ -47,6 +47,14 @@ type ApplyPlan struct {
 type ApplyFile struct {
 	Change
 	Dangers []string `json:"dangers,omitempty"` // in words: what runs by itself, leads out, or lies over something hidden
+	Undoes  bool     `json:"undoes,omitempty"`  // what an apply wrote: the session has no change there any more
+	Hunks   []Hunk   `json:"hunks,omitempty"`   // of text that this undoes
+}
+
+// Open is a change that isn't all reviewed.
+type Open struct {
+	Change
+	Why string `json:"why"` // in words, escaped
 }
 
 // Commit is one that the agent made.

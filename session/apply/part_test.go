@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"stepbox/session/api"
+	"stepbox/session/ledger"
 )
 
 // parts is a session of three actions, each of which changes all that the one before did.
@@ -120,4 +121,36 @@ func TestPartIsThePersons(t *testing.T) {
 			t.Errorf("%s became %q", path, after[path])
 		}
 	}
+}
+
+// A change waits for review as long as something of it is of an action that nobody
+// reviewed, and the plan says of which.
+func TestWhyUnreviewed(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n", "twice": "1\n", "deleted": "1\n", "beside": "1\n"})
+	for _, name := range []string{"twice", "deleted", "new"} {
+		r.agent(name, "open\n")
+	}
+	r.action(api.ReviewOpen)
+	r.gone("new")
+	r.action(api.ReviewKept)
+	r.agent("twice", "open\nkept\n")
+	r.agent("new", "kept\n")
+	r.gone("deleted")
+	r.action(api.ReviewKept)
+	r.agent("a", "2\n")
+	r.action(api.ReviewOpen)
+	why := func() (out []string) {
+		for _, c := range r.plan(api.ApplyRequest{}).Unreviewed {
+			out = append(out, c.Path+": "+c.Why)
+		}
+		return out
+	}
+	same(t, why(), []string{"a: #4 isn't reviewed", "twice: #1 isn't reviewed"})
+	// What an action's time takes in isn't its own, if others made it.
+	r.agent("beside", "kept\n")
+	r.action(api.ReviewKept)
+	r.must(ledger.Append(t.Context(), r.Store, sessionID, nil, api.Event{Kind: "action.ended", Action: &api.Action{
+		N: 4, Kind: api.KindCommand, State: api.ActionEnded, Review: api.ReviewOpen, Before: 4, After: 6, Files: 1, Spans: []api.Span{{From: 4, To: 5}},
+	}}))
+	same(t, why(), []string{"a: #4 isn't reviewed", "twice: #1 isn't reviewed"})
 }

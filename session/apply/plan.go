@@ -17,6 +17,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/merge"
 	"stepbox/session/project"
 	"stepbox/session/scratch"
 )
@@ -155,12 +156,12 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 	if err := b.list(); err != nil {
 		return err
 	}
-	unreviewed, err := b.a.unreviewed(b.ctx, b.p.session, r.Selection, b.sel, b.applied)
+	unreviewed, why, err := b.a.unreviewed(b.ctx, b.p.session, r.Selection, b.sel, b.applied)
 	if err != nil {
 		return err
 	}
 	unreviewed, asked := b.rules.also(unreviewed, b.applied)
-	b.p.Unreviewed = b.sel.Files.List(unreviewed)
+	b.p.Unreviewed = b.open(unreviewed, why)
 	if err := b.extras(r); err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 	case asked == len(unreviewed) && asked > 0 && !r.Looked:
 		b.p.Blocked = fmt.Sprintf("a policy wants %d of its changes looked at: look at them first, and say so (--looked)", asked)
 	case len(unreviewed) > 0 && !r.Looked:
-		b.p.Blocked = fmt.Sprintf("%d of its changes belong to no reviewed action: look at them first, and say so (--looked)", len(unreviewed))
+		b.p.Blocked = fmt.Sprintf("%d of its changes weren't all reviewed: look at them first, and say so (--looked)", len(unreviewed))
 	}
 	return nil
 }
@@ -514,10 +515,26 @@ func (b *planner) list() error {
 		}
 		if said := b.words[c.Path]; said != "" {
 			f.Words = strings.TrimPrefix(f.Words+", "+said, ", ")
+			f.Undoes, f.Hunks = true, b.hunks(c)
 		}
 		b.p.Files = append(b.p.Files, f)
 	}
 	return nil
+}
+
+// hunks are a change's. Of what is no text, too large, too different or lost, there are none.
+func (b *planner) hunks(c *diff.Change) []api.Hunk {
+	var texts [2]string
+	for i, f := range []*diff.File{c.Old, c.New} {
+		s := wanted(f)
+		text, err := b.read(s, maxMerged)
+		if f != nil && s.Kind != manifest.KindFile || err != nil || merge.Binary(text) {
+			return nil
+		}
+		texts[i] = string(text)
+	}
+	out, _, _, _ := files.Hunks(texts[0], texts[1])
+	return out
 }
 
 // folded lists what there will be by what it is in small letters: what is written,

@@ -45,11 +45,11 @@ func (a *applying) printPlan(w io.Writer, s api.Session, p api.ApplyPlan, what s
 	}
 	switch n := len(p.Unreviewed); {
 	case n > 0 && n == len(p.Files)+p.More:
-		fmt.Fprintln(w, "not reviewed: none of this belongs to an action that was kept; stepbox diff "+s.ID+" shows it")
+		fmt.Fprintln(w, "not reviewed: all of it; stepbox diff "+s.ID+" shows it")
 	case n > 0:
 		fmt.Fprintf(w, "not reviewed %d\n", len(p.Unreviewed))
 		for _, c := range p.Unreviewed {
-			fmt.Fprintf(w, "  %s %s\n", c.Status, c.Path)
+			fmt.Fprintf(w, "  %s %s: %s\n", c.Status, c.Path, c.Why)
 		}
 	}
 	if len(p.Left) > 0 {
