@@ -43,6 +43,7 @@ type Plan struct {
 	board
 	work    Work
 	shown   Planned
+	undoes  map[string]api.ApplyFile // of shown, what undoes an earlier apply
 	choices map[string]*api.Resolution
 	checks  []check
 	own     bool   // the checks are the person's, not the project's
@@ -225,7 +226,12 @@ func (p *Plan) SetPlan(count int, shown Planned, problem string) {
 			shown.Conflicts = slices.Insert(slices.Clone(shown.Conflicts), min(i, len(shown.Conflicts)), c)
 		}
 	}
-	p.shown, p.planned = shown, count
+	p.shown, p.planned, p.undoes = shown, count, map[string]api.ApplyFile{}
+	for _, f := range shown.Files {
+		if f.Undoes {
+			p.undoes[f.Key] = f
+		}
+	}
 	if p.work.Apply != nil && p.work.Apply.Looked && fmt.Sprint(shown.Unreviewed) != p.looked {
 		p.work.Apply.Looked = false // these are others
 		p.wanted++

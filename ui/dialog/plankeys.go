@@ -77,7 +77,7 @@ func (p *Plan) whyNot() string {
 	case p.unseen() > 0:
 		return paint.Count(p.unseen(), "more thing", "more things") + " to look at " + p.toSee()
 	case p.work.Apply != nil && len(p.shown.Unreviewed) > 0 && !p.work.Apply.Looked:
-		return paint.Count(len(p.shown.Unreviewed), "change is", "changes are") + " of no reviewed action: v says that you have looked"
+		return paint.Count(len(p.shown.Unreviewed), "change isn't", "changes aren't") + " all reviewed: " + keys.First(intent.Seen{}, keys.Plan) + " says that you have looked"
 	case p.shown.Blocked != "":
 		return p.shown.Blocked
 	case len(p.shown.Files) == 0 && p.shown.More == 0 && len(p.shown.Commits) == 0:
@@ -111,6 +111,8 @@ func (p *Plan) hints(f paint.Frame) []paint.Hint {
 			if p.over || p.running || p.work.Apply == nil || p.work.Apply.Looked || len(p.shown.Unreviewed) == 0 {
 				continue
 			}
+			out = slices.Insert(out, 0, h) // yes comes after it
+			continue
 		case intent.Applies:
 			if p.applied == 0 {
 				continue
@@ -118,6 +120,13 @@ func (p *Plan) hints(f paint.Frame) []paint.Hint {
 		default:
 			if b.Short == "" || p.over || p.Why(b.Intent) != "" {
 				continue
+			}
+			wanted, there := p.sides()
+			switch b.Intent {
+			case intent.Choose{Way: api.WayWanted}:
+				h.Words = wanted
+			case intent.Choose{Way: api.WayThere}:
+				h.Words = there
 			}
 		}
 		out = append(out, h)

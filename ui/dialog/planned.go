@@ -22,8 +22,9 @@ type Planned struct {
 
 // Count is one of the numbers that sum a plan up. Grave ones stand out.
 type Count struct {
-	Words string
-	Grave bool
+	Words     string
+	Grave     bool
+	Conflicts bool // Words are those of conflicts in which nothing was chosen: how many is counted when it is drawn
 }
 
 // OfApply is the plan of an apply, or of undoing one.
@@ -35,10 +36,13 @@ func OfApply(a api.ApplyPlan) Planned {
 		grave bool
 	}{
 		{a.Written, "written", false}, {a.Deleted, "deleted", true}, {a.Renamed, "renamed", false}, {a.Retyped, "type changed", false},
-		{len(a.Conflicts), "in conflict", true}, {a.Dangerous, "dangerous", true},
+		{len(a.Conflicts), "", true}, {a.Dangerous, "dangerous", true},
 	} {
-		if c.n > 0 {
-			p.Counts = append(p.Counts, Count{fmt.Sprint(c.n, " ", c.words), c.grave})
+		switch {
+		case c.n > 0 && c.words == "":
+			p.Counts = append(p.Counts, Count{"in conflict", true, true})
+		case c.n > 0:
+			p.Counts = append(p.Counts, Count{Words: fmt.Sprint(c.n, " ", c.words), Grave: c.grave})
 		}
 	}
 	return p
@@ -52,10 +56,10 @@ func OfRollback(r api.RollbackPlan) Planned {
 	}
 	p.Counts = append(p.Counts, Count{Words: "restores " + paint.Count(r.Restores, "file", "files")})
 	if r.Removes > 0 {
-		p.Counts = append(p.Counts, Count{"removes " + paint.Count(r.Removes, "file", "files"), true})
+		p.Counts = append(p.Counts, Count{Words: "removes " + paint.Count(r.Removes, "file", "files"), Grave: true})
 	}
-	if n := len(r.Conflicts); n > 0 {
-		p.Counts = append(p.Counts, Count{fmt.Sprint(n, " in conflict with later changes"), true})
+	if len(r.Conflicts) > 0 {
+		p.Counts = append(p.Counts, Count{"in conflict with later changes", true, true})
 	}
 	if len(r.Actions) > 1 {
 		p.Counts = append(p.Counts, Count{Words: api.Numbered(r.Actions)})
@@ -76,7 +80,7 @@ func (p *Plan) head(dst uv.Screen, width int) []row {
 		return []row{{}}
 	}
 	out, used := []row{{}}, 0
-	for i, c := range p.shown.Counts {
+	for i, c := range p.counts() {
 		sum, gap, k := &out[len(out)-1], " · ", themes.Strong
 		if c.Grave {
 			k = themes.Loss
@@ -92,6 +96,28 @@ func (p *Plan) head(dst uv.Screen, width int) []row {
 	}
 	for _, w := range p.shown.Warnings {
 		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
+	}
+	return out
+}
+
+// counts are the plan's numbers, with the person's choices.
+func (p *Plan) counts() (out []Count) {
+	chosen := 0
+	for _, c := range p.shown.Conflicts {
+		if r := p.choices[c.Key]; r != nil && open(r) == 0 {
+			chosen++
+		}
+	}
+	for _, c := range p.shown.Counts {
+		if n := len(p.shown.Conflicts) - chosen; c.Conflicts && n > 0 {
+			out = append(out, Count{Words: fmt.Sprint(n, " ", c.Words), Grave: true})
+		}
+		switch {
+		case !c.Conflicts:
+			out = append(out, c)
+		case chosen > 0:
+			out = append(out, Count{Words: paint.Count(chosen, "conflict", "conflicts") + " decided"})
+		}
 	}
 	return out
 }
@@ -119,11 +145,11 @@ func (p *Plan) list() (out []item) {
 		}
 	}
 	for _, c := range p.shown.Unreviewed {
-		mark := text{"? no action of it was reviewed  ", themes.Warn}
+		mark := text{"? " + c.Why + "  ", themes.Warn}
 		if p.work.Apply != nil && p.work.Apply.Looked {
 			mark = text{"✓ you have looked at it  ", themes.OK}
 		}
-		it := p.file(c, mark)
+		it := p.file(c.Change, mark)
 		it.must = fmt.Sprint("unreviewed", c.Key, c.Status, c.NewSize)
 		out = append(out, it)
 	}
@@ -140,7 +166,10 @@ func (p *Plan) list() (out []item) {
 	for _, t := range p.shown.Left {
 		out = append(out, item{id: "left " + t.Path, rows: says(words+t.String(), themes.Warn)})
 	}
-	named := make(map[string]bool, len(p.shown.Unreviewed)) // above
+	named := make(map[string]bool, len(p.shown.Unreviewed)+len(p.shown.Conflicts)) // above
+	for _, c := range p.shown.Conflicts {
+		named[c.Key] = true
+	}
 	for _, c := range p.shown.Unreviewed {
 		named[c.Key] = true
 	}
@@ -220,9 +249,15 @@ func (p *Plan) file(c api.Change, mark text) item {
 	if p.work.Scope == nil {
 		return it
 	}
-	it.key = c.Key
+	undone, undoes := p.undoes[c.Key]
+	if !undoes {
+		it.key = c.Key
+	}
 	it.about = func(dst uv.Screen, width int) []row {
 		out := []row{{spans: []text{{paint.ShortenLeft(dst, c.Path, width), themes.Strong}}}}
+		if undoes {
+			return append(append(out, wrapped(dst, undone.Words, width, themes.SurfaceMuted)...), hunks(dst, undone.Hunks, width)...)
+		}
 		switch d := p.diff; {
 		case p.diffOf != c.Key:
 			return append(out, muted("reading its differences…"))
