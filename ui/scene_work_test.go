@@ -39,7 +39,7 @@ func scenePlan(r api.ApplyRequest, version int) api.ApplyPlan {
 		p.Checks = []string{"go vet ./..."}
 	}
 	if !r.Looked {
-		p.Blocked = "1 change belongs to no reviewed action: look at it, then press v"
+		p.Blocked = "1 of its changes aren't reviewed: look at them first, and say so (--looked)"
 	}
 	p.Hash = planHash(len(p.Files), version, "apply", r.Selection, r.Resolve, p.Checks, r.Looked, r.Commits)
 	return p

@@ -67,10 +67,12 @@ func TestApplyFromTheScreens(t *testing.T) {
 	}
 	through(d)
 	d.shows("v says that you have looked")
+	d.shows("v I have looked   y write it")
 	d.calmly("y")
 	d.carried(0)
 	d.calmly("v")
 	d.shows("you have looked at it")
+	d.lacks("v I have looked")
 	d.lacks("v says that you have looked") // nor what the key before was answered with
 
 	// What clashes is chosen by place, a check is added, one is left out.
@@ -81,6 +83,9 @@ func TestApplyFromTheScreens(t *testing.T) {
 	}
 	d.calmly("enter")
 	d.shows("[x] check: go test ./...")
+	d.shows("2 conflicts decided")
+	d.lacks("in conflict")
+	d.lacks("M src/parse.go") // it stands above, with what was chosen
 	for range 3 {
 		d.press("j") // past what is dangerous and unreviewed
 	}
@@ -423,7 +428,7 @@ func TestEndOffersWhatToDo(t *testing.T) {
 	d.shows("✓ written: fix-tests.patch")
 	d.press("4")
 	d.calmly("w")
-	d.shows("Write this session's changes")
+	d.shows("Write all of this session's changes")
 	d.press("esc", "k")
 	d.calmly("u")
 	d.shows("it has ended: r resumes it to roll back, W applies all but this")
@@ -506,7 +511,10 @@ func TestLookedIsForWhatWasShown(t *testing.T) {
 	ch, _ := sceneChanges()
 	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
 		p := scenePlan(r, 2)
-		p.Unreviewed = ch.Files[:3]
+		p.Unreviewed = nil
+		for _, c := range ch.Files[:3] {
+			p.Unreviewed = append(p.Unreviewed, api.Open{Change: c, Why: "no action of it was reviewed"})
+		}
 		return p
 	})
 	d.press("y")
@@ -514,7 +522,7 @@ func TestLookedIsForWhatWasShown(t *testing.T) {
 	d.settle()
 	through(d)
 	d.calmly("y")
-	d.shows("3 changes are of no reviewed action")
+	d.shows("3 changes aren't reviewed")
 	d.carried(1)
 	d.calmly("v")
 	d.settle()

@@ -13,7 +13,7 @@ type ApplyRequest struct {
 	// has the project as it would be; nil: those configured for the project.
 	Checks   []string `json:"checks,omitempty"`
 	NoChecks bool     `json:"no_checks,omitempty"`
-	// Looked says that the changes which weren't all reviewed, and which the
+	// Looked says that the changes which aren't reviewed, and which the
 	// plan lists, have been looked at.
 	Looked  bool   `json:"looked,omitempty"`
 	Commits bool   `json:"commits,omitempty"` // fetch the agent's commits as well

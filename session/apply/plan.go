@@ -176,7 +176,7 @@ func (b *planner) finish(d diff.Difference, r api.ApplyRequest) error {
 	case asked == len(unreviewed) && asked > 0 && !r.Looked:
 		b.p.Blocked = fmt.Sprintf("a policy wants %d of its changes looked at: look at them first, and say so (--looked)", asked)
 	case len(unreviewed) > 0 && !r.Looked:
-		b.p.Blocked = fmt.Sprintf("%d of its changes weren't all reviewed: look at them first, and say so (--looked)", len(unreviewed))
+		b.p.Blocked = fmt.Sprintf("%d of its changes aren't reviewed: look at them first, and say so (--looked)", len(unreviewed))
 	}
 	return nil
 }

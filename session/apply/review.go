@@ -11,7 +11,7 @@ import (
 	"stepbox/session/files"
 )
 
-// unreviewed lists those of some changes that weren't all reviewed, and says of each path
+// unreviewed lists those of some changes that aren't reviewed, and says of each path
 // why. An action's changes are reviewed when they were kept; while it runs, all that
 // changed since it began may be its own. Of what one that was kept made anew or deleted,
 // nothing is left that others made before.

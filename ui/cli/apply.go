@@ -62,7 +62,7 @@ func apply(connect Connect) *cobra.Command {
 	f.StringArrayVar(&a.request.Checks, "check", nil, "a shell command that must succeed on the result, in a sandbox; may be given more than once (the project's own)")
 	f.BoolVar(&a.request.NoChecks, "no-checks", false, "run no checks, not the project's own either")
 	f.BoolVar(&a.request.Commits, "commits", false, "also fetch the agent's commits, below refs/stepbox/")
-	f.BoolVar(&a.request.Looked, "looked", false, "the changes that weren't all reviewed have been looked at")
+	f.BoolVar(&a.request.Looked, "looked", false, "the changes that aren't reviewed have been looked at")
 	f.StringArrayVar(&a.resolve, "resolve", nil, "what becomes of a file in conflict: PATH=merge, PATH=wanted or PATH=there")
 	f.StringVar(&a.request.Hash, "hash", "", "only if the plan still has this hash")
 	f.StringVar(&a.undo, "undo", "", "undo the last apply, or the one of this number (--undo=3)")
@@ -118,7 +118,7 @@ func (a *applying) run(word string) error {
 	if !a.yes {
 		what := fmt.Sprintf("Write %s to %s?", files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)
 		if n := len(p.Unreviewed); n > 0 && !a.request.Looked {
-			what = fmt.Sprintf("%s all reviewed. Have you looked at all of it, and shall it be written to %s?", paint.Count(n, "change isn't", "changes aren't"), s.Workspace)
+			what = fmt.Sprintf("%s reviewed. Have you looked at all of it, and shall it be written to %s?", paint.Count(n, "change isn't", "changes aren't"), s.Workspace)
 			a.request.Looked = true
 		}
 		if err := a.ask(what); err != nil {

@@ -77,7 +77,7 @@ func (p *Plan) whyNot() string {
 	case p.unseen() > 0:
 		return paint.Count(p.unseen(), "more thing", "more things") + " to look at " + p.toSee()
 	case p.work.Apply != nil && len(p.shown.Unreviewed) > 0 && !p.work.Apply.Looked:
-		return paint.Count(len(p.shown.Unreviewed), "change isn't", "changes aren't") + " all reviewed: " + keys.First(intent.Seen{}, keys.Plan) + " says that you have looked"
+		return paint.Count(len(p.shown.Unreviewed), "change isn't", "changes aren't") + " reviewed: " + keys.First(intent.Seen{}, keys.Plan) + " says that you have looked"
 	case p.shown.Blocked != "":
 		return p.shown.Blocked
 	case len(p.shown.Files) == 0 && p.shown.More == 0 && len(p.shown.Commits) == 0:

@@ -10,6 +10,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 )
 
@@ -177,6 +178,10 @@ func (p *Plan) list() (out []item) {
 		if len(f.Dangers) == 0 && !named[f.Key] {
 			out = append(out, p.file(f.Change, text{}))
 		}
+	}
+	if p.work.Apply != nil && p.work.Apply.All() {
+		out = append(out, item{id: "part", rows: says("To write a part of it, leave this: "+keys.First(intent.Toggle{}, keys.Actions)+
+			" in Actions and in Changes selects what "+keys.First(intent.Apply{}, keys.Panes)+" plans.", themes.SurfaceMuted)})
 	}
 	if p.shown.More > 0 {
 		out = append(out, item{id: "more", rows: says(fmt.Sprintf("⋯ and %d more", p.shown.More), themes.SurfaceMuted)})

@@ -263,7 +263,7 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 
 // apply plans to write the selection to the project folder; without: all but it.
 func (s *Screen) apply(without bool) tea.Cmd {
-	sel, scope, done, title := api.Selection{}, api.Scope{}, s.unmark, "Write this session's changes to the project folder?"
+	sel, scope, done, title := api.Selection{}, api.Scope{}, s.unmark, "Write all of this session's changes to the project folder?"
 	switch acts := s.asking.list.Marked(); {
 	case without:
 		sel.Without = s.chosenActions()
