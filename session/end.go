@@ -110,9 +110,9 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 					unapplied, err = s.files.Unapplied(context.Background(), cp.Manifest, has)
 				}
 				if err == nil && has != nil && s.cfg.Returned != nil {
-					var more int
+					var more []string
 					more, err = s.cfg.Returned(context.Background(), info, s.files, cp.Manifest, cp.ID)
-					unapplied += more
+					unapplied += len(more)
 				}
 				if err != nil {
 					s.log.Error("what the session changed can't be counted", "error", err)

@@ -75,9 +75,9 @@ type Config struct {
 	Credentials []string       // well-known services whose credentials are put in, by policy.KnownCredential
 	Tokens      []policy.Limit // on what is spent, named when it was started; at most one
 
-	// Returned counts what applies wrote and the session has as it first saw it again,
+	// Returned lists what applies wrote and the session has as it first saw it again,
 	// which is to be applied as well; nil: nobody does.
-	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest, checkpoint int64) (int, error)
+	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest, checkpoint int64) ([]string, error)
 
 	// Foretell is told what a session that goes on records first, before it does; nil: nobody is.
 	Foretell func([]store.Event) error

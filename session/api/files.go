@@ -90,6 +90,11 @@ type Changes struct {
 
 	Groups []Group  `json:"groups,omitempty"` // on all pages: of those asked for Grouped, what each group has
 	Apart  []string `json:"apart,omitempty"`  // changes outside the project, which can't be rolled back exactly
+
+	// Returned are files that an apply wrote and the session has as it first saw them
+	// again, while the project doesn't: an apply undoes that there. On the last page of
+	// all that the session changed; escaped, the first of them.
+	Returned []string `json:"returned,omitempty"`
 }
 
 // FileDiff is one file's difference.

@@ -142,7 +142,7 @@ func (a *Applier) lacks(ctx context.Context, id string) (int, error) {
 		return 0, err
 	}
 	more, err := a.Returned(ctx, s, all.Files, all.To, all.Checkpoint)
-	return n + more, err
+	return n + len(more), err
 }
 
 // Wait waits until nothing is being written any more; contexts end what is.

@@ -154,3 +154,41 @@ func TestWhyUnreviewed(t *testing.T) {
 	}}))
 	same(t, why(), []string{"a: #4 isn't reviewed", "twice: #1 isn't reviewed"})
 }
+
+// Changes say what an apply is to undo in the project, as the count of what is left to
+// apply does, and nothing of what was applied in part.
+func TestReturnedIsListed(t *testing.T) {
+	r, _ := parts(t)
+	r.History.Applied, r.History.Returned = r.Written, r.Applier.Returned
+	_, err := r.apply(part(1))
+	r.must(err)
+	changes := func() api.Changes {
+		t.Helper()
+		out, err := r.History.Changes(t.Context(), sessionID, api.Scope{}, api.Page{})
+		r.must(err)
+		return out
+	}
+	all := changes()
+	same(t, all.Returned, []string{"back", "short"})
+	lacks := len(all.Returned)
+	for _, c := range all.Files {
+		if c.Host != "" {
+			t.Errorf("%s: %s", c.Path, c.Host)
+		}
+		if !c.Applied {
+			lacks++
+		}
+	}
+	if n := r.session().Unapplied; n != lacks {
+		t.Errorf("%d are listed, and %d are to be applied", lacks, n)
+	}
+	r.host("n", "mine\n")
+	for _, c := range changes().Files {
+		if (c.Host != "") != (c.Path == "n") {
+			t.Errorf("%s: %s", c.Path, c.Host)
+		}
+	}
+	_, err = r.apply(api.ApplyRequest{Selection: api.Selection{Globs: []string{"back", "short"}}})
+	r.must(err)
+	same(t, changes().Returned, nil)
+}

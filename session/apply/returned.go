@@ -87,32 +87,32 @@ func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selecte
 	return out, nil
 }
 
-// Returned counts what applies of a session, or of what it is a fork of, wrote and the
+// Returned lists what applies of a session, or of what it is a fork of, wrote and the
 // session, in its newest state, has as it first saw it again, while its project doesn't;
 // but for what git ignores.
-func (a *Applier) Returned(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest, checkpoint int64) (n int, err error) {
+func (a *Applier) Returned(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest, checkpoint int64) (paths []string, err error) {
 	applies, err := a.line(ctx, s, checkpoint)
 	if err != nil || len(applies) == 0 {
-		return 0, err
+		return nil, err
 	}
 	folder, err := a.open(s)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer folder.Close()
 	d, err := f.Difference(ctx, nil, now)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	all, err := a.returned(ctx, s, files.Selected{Now: now, Meant: func(string) bool { return true }}, d, applies, func(path string) (project.State, error) {
 		return folder.Look(ctx, path)
 	})
 	for _, r := range all {
 		if !r.held && !f.Ignored(r.path) && !slices.Contains(s.HiddenPaths, r.path) && (r.theirs || r.own(ctx)) {
-			n++
+			paths = append(paths, r.path)
 		}
 	}
-	return n, err
+	return paths, err
 }
 
 // written says whether an apply wrote a path as it is wanted. The folders that it made

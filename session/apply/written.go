@@ -58,11 +58,13 @@ func (a *Applier) standing(ctx context.Context, id string) ([]wrote, error) {
 func (a *Applier) recorded(ctx context.Context, id string, there map[string]project.Listed, in *bounds) (out []wrote, err error) {
 	all, err := a.History.Applies(ctx, id)
 	for _, rec := range slices.Backward(all) {
-		if rec.State != api.ApplyDone || rec.Journal == "" {
+		l, ok := there[rec.Journal]
+		written := rec.State == api.ApplyOpen && l.Phase == project.Done // just now: that it is done is recorded next
+		if rec.State != api.ApplyDone && !written || rec.Journal == "" {
 			continue
 		}
 		w := wrote{at: rec.At, lost: errors.New("its journal is gone")}
-		if l, ok := there[rec.Journal]; ok {
+		if ok {
 			if w = a.wroteBy(rec.Journal, l); w.lost != nil {
 				w.at = rec.At
 			}

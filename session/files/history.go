@@ -37,9 +37,9 @@ type History struct {
 	// session; nil: nobody knows.
 	Applied func(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error)
 
-	// Returned counts what applies of a session wrote and it has as it first saw it
+	// Returned lists what applies of a session wrote and it has as it first saw it
 	// again; nil: nobody knows.
-	Returned func(ctx context.Context, s api.Session, f *Files, now *manifest.Manifest, checkpoint int64) (int, error)
+	Returned func(ctx context.Context, s api.Session, f *Files, now *manifest.Manifest, checkpoint int64) ([]string, error)
 
 	mu      sync.Mutex
 	opened  []*Files       // guarded by mu; of the sessions that were looked at last
@@ -76,7 +76,7 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 	if err == nil && s.To != nil {
 		out, err = s.Files.Page(ctx, s.From, s.To, p, func(changes []diff.Change, listed []api.Change) {
 			if in.Action == 0 && now {
-				h.onHost(ctx, id, s, changes, listed)
+				h.onHost(ctx, id, s, as, changes, listed)
 			}
 			if s.From == nil {
 				h.Inherited(ctx, id, s.Files, s.To, changes, listed)
@@ -85,6 +85,9 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 				listed[i].Applied = as(changes[i].Path, changes[i].New)
 			}
 		})
+	}
+	if err == nil && s.To != nil && in == (api.Scope{}) && out.Next == "" && h.Returned != nil {
+		out.Returned = h.returned(ctx, id, s)
 	}
 	out.Version, out.Final, out.Scope, out.Checkpoint = s.Version, s.Final, "session", s.Newest
 	switch {
@@ -131,13 +134,29 @@ func (h *History) inherited(ctx context.Context, id string, f *Files, to *manife
 	}
 }
 
-// onHost adds what the project folder has by now.
-func (h *History) onHost(ctx context.Context, id string, s Scope, changes []diff.Change, listed []api.Change) {
+// returned is what Returned lists. A folder that isn't there says nothing.
+func (h *History) returned(ctx context.Context, id string, s Scope) (out []string) {
+	doc, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	if err != nil {
+		return nil
+	}
+	paths, _ := h.Returned(ctx, doc, s.Files, s.To, s.Newest)
+	for _, path := range paths[:min(len(paths), maxReturned)] {
+		out = append(out, api.Escape(path))
+	}
+	return out
+}
+
+// maxReturned is how many of these are told.
+const maxReturned = 100
+
+// onHost adds what the project folder has by now; wrote says whether an apply did that.
+func (h *History) onHost(ctx context.Context, id string, s Scope, wrote func(path string, f *diff.File) bool, changes []diff.Change, listed []api.Change) {
 	doc, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
 	if err != nil {
 		return // nothing is known of the folder
 	}
-	s.Files.onHost(ctx, doc.Folder, s.To, changes, listed)
+	s.Files.onHost(ctx, doc.Folder, s.To, wrote, changes, listed)
 	if !s.Final {
 		s.Files.hosts.follow(doc.Folder, changes, func() { s.Files.Bump() })
 	}

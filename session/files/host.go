@@ -22,8 +22,9 @@ const (
 )
 
 // onHost says of each change what the project folder has in its place by now.
-// Listed are the changes as they are told. A folder that isn't there says nothing.
-func (f *Files) onHost(ctx context.Context, folder string, to *manifest.Manifest, changes []diff.Change, listed []api.Change) {
+// Listed are the changes as they are told. A folder that isn't there says nothing, nor
+// does what an apply wrote there last, of a part or of an earlier state.
+func (f *Files) onHost(ctx context.Context, folder string, to *manifest.Manifest, wrote func(path string, f *diff.File) bool, changes []diff.Change, listed []api.Change) {
 	if to == nil || to.Base == nil {
 		return
 	}
@@ -39,10 +40,10 @@ func (f *Files) onHost(ctx context.Context, folder string, to *manifest.Manifest
 		if had != nil && had.Absent() {
 			had = nil
 		}
-		listed[i].Host, listed[i].Applied = f.meanwhile(ctx, host, c.Path, had, c.New)
+		listed[i].Host, listed[i].Applied = f.meanwhile(ctx, host, wrote, c.Path, had, c.New)
 		if c.From != "" && listed[i].Host == "" {
 			if was := first.Lookup(c.From); was != nil && !was.Absent() {
-				why, gone := f.meanwhile(ctx, host, c.From, was, nil)
+				why, gone := f.meanwhile(ctx, host, wrote, c.From, was, nil)
 				listed[i].Host, listed[i].Applied = why, listed[i].Applied && gone
 			}
 		}
@@ -51,7 +52,7 @@ func (f *Files) onHost(ctx context.Context, folder string, to *manifest.Manifest
 
 // meanwhile compares a path of the project with what it was when the session first
 // saw it, and with what the session made of it; nil is nothing.
-func (f *Files) meanwhile(ctx context.Context, host *project.Folder, path string, had *manifest.Entry, made *diff.File) (why string, applied bool) {
+func (f *Files) meanwhile(ctx context.Context, host *project.Folder, wrote func(path string, f *diff.File) bool, path string, had *manifest.Entry, made *diff.File) (why string, applied bool) {
 	st, there, err := host.Stat(path)
 	switch {
 	case err != nil:
@@ -59,6 +60,8 @@ func (f *Files) meanwhile(ctx context.Context, host *project.Folder, path string
 	case !there && made == nil:
 		return "", true
 	case !there && had == nil:
+		return "", false
+	case !there && wrote != nil && wrote(path, nil):
 		return "", false
 	case !there:
 		return "deleted in the project meanwhile", false
@@ -81,6 +84,8 @@ func (f *Files) meanwhile(ctx context.Context, host *project.Folder, path string
 	case made != nil && now.Same(project.Of(&made.Entry)):
 		return "", true
 	case had != nil && now.Same(project.Of(had)):
+		return "", false
+	case wrote != nil && wrote(path, &diff.File{Path: path, Entry: manifest.Entry{Kind: now.Kind, Mode: now.Mode, Size: now.Size, Hash: now.Hash, Target: now.Target}}):
 		return "", false
 	case had == nil:
 		return "made in the project, too", false

@@ -18,7 +18,7 @@ func (u *uppers) beside() map[string]string {
 	m := u.look()
 	out := make(map[string]string)
 	_, err := u.Page(u.Context(), nil, m, api.Page{}, func(changes []diff.Change, listed []api.Change) {
-		u.onHost(u.Context(), u.project, m, changes, listed)
+		u.onHost(u.Context(), u.project, m, nil, changes, listed)
 		for i, c := range listed {
 			out[changes[i].Path] = c.Host
 			if c.Applied {

@@ -90,7 +90,7 @@ func (r *Restorer) sayHost(ctx context.Context, p *Plan) {
 		if c.From != "" || project.Of(is).Same(project.Of(had)) {
 			continue // a rename, or no change of the session's
 		}
-		why, applied := r.Files.meanwhile(ctx, host, c.Path, had, c.Old)
+		why, applied := r.Files.meanwhile(ctx, host, nil, c.Path, had, c.Old)
 		switch {
 		case why == "" && !applied:
 			continue

@@ -85,7 +85,7 @@ func (h *History) count(ctx context.Context, session api.Session) (n int, err er
 		return n, err
 	}
 	if more, err := h.Returned(ctx, session, s.Files, s.To, s.Newest); err == nil { // the folder may be gone
-		n += more
+		n += len(more)
 	}
 	return n, nil
 }

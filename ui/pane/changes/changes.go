@@ -291,9 +291,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		if t.Next != "" || t.More > 0 {
 			extra++
 		}
-		if len(t.Apart) > 0 {
-			extra++
-		}
+		extra += len(t.below())
 		h := min(len(p.rows)+extra, max(2, inner.Dy()*2/5))
 		if inner.Dy() < 6 {
 			h = inner.Dy()

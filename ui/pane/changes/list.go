@@ -21,6 +21,8 @@ func (p *Pane) empty(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		words = "no changed file has that: " + paint.Clean(p.filter.String())
 	case p.Loading:
 		words = "reading changes…"
+	case len(p.shown().Returned) > 0 && p.Action == 0 && p.Since == 0:
+		words = p.shown().below()[0]
 	case p.Action != 0:
 		words = fmt.Sprintf("#%d changed no files", p.Action)
 	case p.Since != 0:
@@ -44,12 +46,29 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, n int) {
 	case n == len(p.rows) && t.More > 0:
 		paint.Clip(dst, r.Min.X+1, r.Min.Y, r.Max.X, fmt.Sprintf("⋯ and %d more, not listed", t.More), f.P.S(themes.Muted))
 	default:
-		words := fmt.Sprintf("⚠ outside the project: %s", t.Apart[0])
-		if k := len(t.Apart) - 1; k > 0 {
+		if t.Next != "" || t.More > 0 {
+			n--
+		}
+		paint.Clip(dst, r.Min.X+1, r.Min.Y, r.Max.X, t.below()[n-len(p.rows)], f.P.S(themes.Warn))
+	}
+}
+
+// below is what is said below the changes.
+func (t *Tree) below() (out []string) {
+	for _, x := range []struct {
+		words string
+		paths []string
+	}{{"⚠ outside the project: ", t.Apart}, {"⚠ w undoes in the project what was applied: ", t.Returned}} {
+		if len(x.paths) == 0 {
+			continue
+		}
+		words := x.words + paint.Clean(x.paths[0])
+		if k := len(x.paths) - 1; k > 0 {
 			words += fmt.Sprintf(" and %d more", k)
 		}
-		paint.Clip(dst, r.Min.X+1, r.Min.Y, r.Max.X, words, f.P.S(themes.Warn))
+		out = append(out, words)
 	}
+	return out
 }
 
 // maxIndent is how many columns what is below folders is moved to the right at most.
