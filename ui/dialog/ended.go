@@ -62,7 +62,7 @@ func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 		rows = append(rows, wrapped(dst, paint.Clean(traps)+"; stepbox diff --home "+paint.Clean(s.ID)+" lists all.", width, themes.Warn)...)
 	}
 	if s.Unreviewed > 0 {
-		rows = append(rows, wrapped(dst, paint.Count(s.Unreviewed, "action has", "actions have")+" changes that nobody reviewed.", width, themes.Warn)...)
+		rows = append(rows, wrapped(dst, paint.Count(s.Unreviewed, "action was", "actions were")+" neither kept nor rolled back.", width, themes.Warn)...)
 	}
 	if s.Reason != "" {
 		rows = append(rows, wrapped(dst, s.Reason, width, themes.SurfaceMuted)...)

@@ -135,19 +135,23 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 	if s := show(t, p, 60, 20); !strings.Contains(s, "no changes") {
 		t.Errorf("without changes:\n%s", s)
 	}
+	give(p, 0, api.Changes{Version: 1, Returned: []string{"z", "y"}})
+	if s := show(t, p, 60, 20); !strings.Contains(s, "undone here, not in the project: z and 1 more") {
+		t.Errorf("with nothing but what was applied:\n%s", s)
+	}
 	give(p, 3, api.Changes{Files: []api.Change{{Path: "other scope", Key: "k"}}})
 	if s := show(t, p, 60, 20); strings.Contains(s, "other scope") {
 		t.Error("took an answer for another scope")
 	}
 	big := api.Change{Path: "big.iso", Key: "k", Status: "M", Binary: true, OldSize: 1 << 30, NewSize: 2 << 30, Words: "mode 644 → 755"}
-	give(p, 0, api.Changes{Version: 2, Files: []api.Change{big}, More: 7, Apart: []string{"/etc/passwd", "/x"}})
+	give(p, 0, api.Changes{Version: 2, Files: []api.Change{big}, More: 7, Apart: []string{"/etc/passwd", "/x"}, Returned: []string{"z"}})
 	w, ok := p.Wanted()
 	if !ok || w.Key != "k" || w.Version != 2 {
 		t.Errorf("wants %+v", w)
 	}
 	p.SetDiff(w, Prepare(api.FileDiff{Change: big, Note: "too large to compare"}), "")
 	s := show(t, p, 90, 20)
-	for _, want := range []string{"too large to compare", "1G → 2G bytes", "mode 644 → 755", "and 7 more", "outside the project: /etc/passwd and 1 more", "binary 2G"} {
+	for _, want := range []string{"too large to compare", "1G → 2G bytes", "mode 644 → 755", "and 7 more", "outside the project: /etc/passwd and 1 more", "undone here, not in the project: z", "binary 2G"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("doesn't say %q:\n%s", want, s)
 		}

@@ -58,7 +58,7 @@ func (t *Tree) below() (out []string) {
 	for _, x := range []struct {
 		words string
 		paths []string
-	}{{"⚠ outside the project: ", t.Apart}, {"⚠ w undoes in the project what was applied: ", t.Returned}} {
+	}{{"⚠ outside the project: ", t.Apart}, {"⚠ undone here, not in the project: ", t.Returned}} {
 		if len(x.paths) == 0 {
 			continue
 		}
