@@ -43,7 +43,7 @@ func (d *driver) carried(n int) []api.ApplyRequest {
 	return d.c.Carried()
 }
 
-// What w writes where nothing is selected is said: all, not the row.
+// What w writes is said: what is selected, or all, not the row.
 func TestApplyHint(t *testing.T) {
 	t.Parallel()
 	d := bench(t, sceneWorkbench(), 200, 50, "plain")
@@ -51,7 +51,7 @@ func TestApplyHint(t *testing.T) {
 		d.press(leader, pane)
 		d.shows("w apply all…")
 		d.press("space")
-		d.shows("w apply…")
+		d.shows("w apply 1…")
 	}
 }
 

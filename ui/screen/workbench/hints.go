@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -204,12 +205,16 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		}
 		return h, s.whole(dst, q) // else the row can't show all of it; enter does
 	case intent.Apply:
-		all := len(s.asking.list.Marked()) == 0
+		n, scope := len(s.asking.list.Marked()), api.Scope{}
 		if s.view.focus == intent.Changes {
-			scope := s.changes.pane.Scope()
-			all = s.changes.pane.Selected() == 0 && scope.Action == 0 && scope.Since == 0
+			n, scope = s.changes.pane.Selected(), s.changes.pane.Scope()
 		}
-		if all { // and not the row alone, as with other keys
+		switch { // it isn't about the row alone, as other keys are
+		case n > 0:
+			h.Words = fmt.Sprintf("apply %d…", n)
+		case scope.Action != 0:
+			h.Words = fmt.Sprintf("apply #%d…", scope.Action)
+		case scope.Since == 0:
 			h.Words = "apply all…"
 		}
 	case intent.Deny:
