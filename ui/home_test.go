@@ -132,6 +132,35 @@ func TestHomeSearches(t *testing.T) {
 	d.shows("16 ")
 }
 
+// Live sessions are searched as past ones are: their places are shown, and opened.
+func TestHomeSearchesLiveOnes(t *testing.T) {
+	t.Parallel()
+	c := many(20)
+	c.SetRecord(func(r *record) {
+		r.found = []api.Hit{
+			{Kind: api.HitAction, Key: 3, Action: 3, Offset: time.Minute, Seq: 7, Text: "sed fix-tests"},
+			{Kind: api.HitTerminal, Offset: 90 * time.Second, Text: "fix-tests two"},
+			{Kind: api.HitLabel, Text: "fix-tests"},
+		}
+	})
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("bump-deps-0 ")
+	d.press("/")
+	d.press(strings.Split("fix-tests", "")...)
+	d.shows("action #3 00:01:00  sed fix-tests")
+	d.shows("1 of 3")
+	d.lacks("bump-deps")
+	d.press("tab")
+	d.shows("enter open")
+	d.press("n")
+	d.shows("terminal 00:01:30  fix-tests two")
+	if x, _, at, _ := d.m.home.Selected(); !x.Live() || at != "+1m30s" {
+		t.Errorf("%s opens at %q", x.Name, at)
+	}
+	d.press("n")
+	d.shows("enter attach") // to what is only called so
+}
+
 // Enter keeps what was searched, and n and N go on from place to place, and from session to
 // session, as in every list.
 func TestHomeGoesFromHitToHit(t *testing.T) {

@@ -166,11 +166,13 @@ func (f *Finder) recording(ctx context.Context, id string) (*store.Recording, ti
 }
 
 // hits collects places of a session: those that have all words, or when there are none
-// those that have any.
+// those that have any; else what it is called that has a part of one, as whoever chooses
+// sessions goes by that too.
 type hits struct {
 	words     []word
 	most      int
 	all, some []api.Hit
+	called    []api.Hit
 }
 
 // add looks at a text, and says whether more are wanted. One without letters
@@ -183,8 +185,13 @@ func (h *hits) add(at api.Hit) bool {
 		}
 	}
 	to := &h.some
-	if n == len(h.words) {
+	switch {
+	case n == len(h.words):
 		to = &h.all
+	case n == 0 && at.Kind == api.HitLabel && slices.ContainsFunc(h.words, func(w word) bool {
+		return strings.Contains(strings.ToLower(at.Text), strings.ToLower(w.text))
+	}):
+		to, n = &h.called, 1
 	}
 	if n > 0 && len(*to) <= h.most {
 		at.Text = shown(at.Text, h.words)
@@ -214,8 +221,10 @@ func (f *Finder) hits(ctx context.Context, s api.Session, l looked, most int) (o
 		})
 	}
 	out = h.all
-	if len(out) == 0 {
-		out = h.some
+	for _, less := range [][]api.Hit{h.some, h.called} {
+		if len(out) == 0 {
+			out = less
+		}
 	}
 	slices.SortStableFunc(out, func(a, b api.Hit) int { return cmp.Compare(a.Offset, b.Offset) })
 	seen := make(map[api.Hit]bool) // a resource that changed is indexed again

@@ -105,6 +105,7 @@ func TestSearch(t *testing.T) {
 		"* ( ) -":               "",
 		"\x00\x1b[2Jstore":      "",
 		"proj store":            "old action 1: go test ./store · Checks the record", // one of them in its name
+		"rojec":                 "old label 0: project",                              // the part of a word that chose it
 		"-":                     "live label 0: sh -c x",
 		"sh -":                  "live label 0: sh -c x",
 		"NEAR":                  "",

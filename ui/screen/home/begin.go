@@ -59,9 +59,8 @@ func (s *Screen) findAgents() tea.Cmd {
 }
 
 // listed are the sessions that were read, live ones first.
-func (s *Screen) listed() []api.Session {
-	all := slices.Clone(s.live)
-	for _, f := range s.past.found {
+func (s *Screen) listed() (all []api.Session) {
+	for _, f := range slices.Concat(s.live, s.past.found) {
 		all = append(all, f.Session)
 	}
 	return all

@@ -210,10 +210,14 @@ func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	}
 	for i := range min(view, len(s.live)-top) {
 		row := uv.Rect(inner.Min.X, inner.Min.Y+i*high, inner.Dx(), high)
-		x, u := s.now(s.live[top+i])
+		found := s.live[top+i]
+		x, u := s.now(found.Session)
 		l := line{x, u, f.Now}
 		l.row(dst, row, f, cols)
-		if high > 1 {
+		switch {
+		case high > 1 && s.past.two:
+			s.hitRow(dst, row, f, found, top+i == s.at)
+		case high > 1:
 			s.secondRow(dst, uv.Rect(row.Min.X, row.Min.Y+1, row.Dx(), 1), f, l, cols)
 		}
 		if top+i == s.at {
@@ -375,7 +379,7 @@ func (s *Screen) hintOf(b keys.Binding) (paint.Hint, bool) {
 	case intent.Restore:
 		ok = ok && !cur.Session.Trashed.IsZero()
 	case intent.Open:
-		if live {
+		if hit, found := s.hit(cur); live && !(found && hit.Moment() != "") {
 			h.Words = "attach"
 		}
 	case intent.Preview:

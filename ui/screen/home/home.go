@@ -55,7 +55,7 @@ type core struct {
 
 	cfg     Config
 	ctx     context.Context
-	live    []api.Session
+	live    []api.Found
 	of      map[string]*state.State // what the board tells of each
 	dialogs dialog.Stack            // what lies over the list
 }
@@ -159,7 +159,7 @@ func (s *Screen) Selected() (x api.Session, words string, at api.Moment, ok bool
 // current is the selected session as it was found.
 func (s *Screen) current() (api.Found, bool) {
 	if s.at < len(s.live) {
-		return api.Found{Session: s.live[s.at]}, true
+		return s.live[s.at], true
 	}
 	return s.past.row(s.at - len(s.live))
 }
@@ -170,7 +170,7 @@ func (s *Screen) beneath() tea.Cmd {
 	if !ok {
 		return nil
 	}
-	s.choose(max(0, slices.IndexFunc(s.live, func(x api.Session) bool { return x.ID == e.refs[0].Session })))
+	s.choose(max(0, slices.IndexFunc(s.live, func(f api.Found) bool { return f.Session.ID == e.refs[0].Session })))
 	return s.look()
 }
 
@@ -180,8 +180,8 @@ func (s *Screen) Restart() { s.inbox.desk.Guard.Restart(s.cfg.Now()) }
 // Held is how many questions wait in all live sessions.
 func (s *Screen) Held() int {
 	n := 0
-	for _, x := range s.live {
-		x, _ = s.now(x)
+	for _, f := range s.live {
+		x, _ := s.now(f.Session)
 		n += x.Held
 	}
 	return n

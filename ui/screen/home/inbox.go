@@ -60,7 +60,8 @@ func (b *inbox) screen() answer.Screen {
 func (b *inbox) gather() {
 	b.entries = nil
 	kin := map[string]int{}
-	for _, x := range b.live {
+	for _, f := range b.live {
+		x := f.Session
 		st := b.of[x.ID]
 		if st == nil {
 			continue

@@ -2,6 +2,7 @@ package home
 
 import (
 	"context"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -123,10 +124,7 @@ func (s *Screen) take(q api.Query, live, page api.FoundPage) {
 	if s.Notice == tooEarly || s.Notice == entered {
 		s.Notice = ""
 	}
-	s.live = s.live[:0]
-	for _, f := range live.Found {
-		s.live = append(s.live, f.Session)
-	}
+	s.live = live.Found
 	s.follow()
 	s.inbox.gather()
 	notes := append(page.Notes, live.Notes...)
@@ -134,19 +132,23 @@ func (s *Screen) take(q api.Query, live, page api.FoundPage) {
 		notes[i] = paint.Clean(n)
 	}
 	s.past = window{from: q.Skip, found: page.Found, total: max(page.Total, len(page.Found)), read: true, state: q.State, line: s.search.words(), two: q.Text != "", notes: notes, left: page.Behind}
-	for i, x := range s.live {
-		if x.ID == s.chosen {
-			s.at = i
-			return
-		}
+	if !s.toChosen() {
+		s.choose(s.at)
 	}
-	for i, f := range s.past.found {
-		if f.Session.ID == s.chosen {
-			s.at = len(s.live) + q.Skip + i
-			return
-		}
+}
+
+// toChosen goes to the row of the chosen session, if it was read.
+func (s *Screen) toChosen() bool {
+	is := func(f api.Found) bool { return f.Session.ID == s.chosen }
+	if i := slices.IndexFunc(s.live, is); i >= 0 {
+		s.at = i
+		return true
 	}
-	s.choose(s.at)
+	i := slices.IndexFunc(s.past.found, is)
+	if i >= 0 {
+		s.at = len(s.live) + s.past.from + i
+	}
+	return i >= 0
 }
 
 // look has read what came into view and what is known of the selected session.

@@ -69,7 +69,8 @@ func (s *Screen) follow() {
 	}
 	ids := map[string]bool{}
 	var list []string
-	for _, x := range s.live[:min(len(s.live), mostFollowed)] {
+	for _, f := range s.live[:min(len(s.live), mostFollowed)] {
+		x := f.Session
 		ids[x.ID] = true
 		list = append(list, x.ID)
 		if s.of[x.ID] == nil {

@@ -228,8 +228,8 @@ func (s *Screen) secondRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, l line,
 // has applied, the others' files don't have.
 func (s *Screen) neighbours(x api.Session) string {
 	var out []string
-	for _, o := range s.live {
-		if o.Folder == x.Folder && o.ID != x.ID && o.Folder != "" {
+	for _, f := range s.live {
+		if o := f.Session; o.Folder == x.Folder && o.ID != x.ID && o.Folder != "" {
 			out = append(out, name(o))
 		}
 	}
