@@ -342,6 +342,29 @@ func TestHomeTrash(t *testing.T) {
 	}
 }
 
+// Whoever comes back from a session finds it selected.
+func TestHomeSelectsWhatWasLeft(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(3), 120, 35, Options{Theme: "plain", Session: "live0001"})
+	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+	d.press(leader, "h")
+	d.shows("sessions")
+	at := func(want string) {
+		t.Helper()
+		d.until(want+" is selected", func() bool { x, _, _, _ := d.m.home.Selected(); return x.ID == want })
+	}
+	at("live0001")
+	d.press("g")
+	at(sceneSession().ID)
+	d.run(d.m.find(opened{id: "live0002"})) // as a new one is
+	d.until("it is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+	d.press(leader, "h")
+	if x, _, _, _ := d.m.home.Selected(); x.ID != "live0002" { // at once, as the list has it
+		t.Errorf("%s is selected", x.ID)
+	}
+	at("live0002")
+}
+
 // The selected session may be removed by someone else at any time.
 func TestHomeSelectedVanishes(t *testing.T) {
 	t.Parallel()

@@ -339,6 +339,7 @@ func (m *Model) goTo(to intent.Intent) tea.Cmd {
 		m.close()
 		return tea.Quit
 	case intent.Home:
+		m.home.Select(m.bench.Link().ID)
 		if m.bench.Over() {
 			m.home.Ended(m.bench.Session())
 		}

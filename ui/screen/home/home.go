@@ -190,6 +190,15 @@ func (s *Screen) Held() int {
 func (s *Screen) total() int { return len(s.live) + s.past.total }
 
 // choose selects a row.
+// Select selects a session, or has it selected once it is read.
+func (s *Screen) Select(id string) {
+	if id == s.chosen {
+		return
+	}
+	s.chosen, s.place = id, 0
+	s.toChosen()
+}
+
 func (s *Screen) choose(i int) {
 	s.at = max(0, min(i, s.total()-1))
 	f, _ := s.current()

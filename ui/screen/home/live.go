@@ -116,9 +116,6 @@ func (s *Screen) Ended(x api.Session) {
 	if x.Unapplied > 0 {
 		s.Notice += fmt.Sprintf("; %d unapplied", x.Unapplied)
 	}
-	if s.board == nil { // it comes from there
-		s.chosen = x.ID
-	}
 	if s.chosen != x.ID {
 		return
 	}
