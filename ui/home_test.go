@@ -262,13 +262,13 @@ func TestHomeTrash(t *testing.T) {
 	d := drive(t, c, 80, 24, Options{Theme: "plain"})
 	d.shows("bump-deps-0")
 	d.press("D")
-	d.shows("it lives: stepbox kill ends it")
+	d.shows("it lives: ctrl+k ends it")
 	gone := func(id string) {
 		t.Helper()
 		d.press("D")
 		if s, _ := c.find(id); s.Pinned || s.Unapplied > 0 {
 			d.shows("Put " + s.Name + " into the trash?")
-			d.press("y")
+			d.calmly("y")
 		}
 		if x, _, _, _ := d.m.home.Selected(); x.ID == id {
 			t.Errorf("another key would be for %s, which is going into the trash", id)
@@ -342,6 +342,62 @@ func TestHomeTrash(t *testing.T) {
 	}
 }
 
+// A live session is killed from the list as from within: after asking, by a key that isn't
+// of what was typed before, and it stays the one that was asked about.
+func TestHomeKills(t *testing.T) {
+	t.Parallel()
+	c := liveScene(2)
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("agent-1")
+	d.press("j", "ctrl+k")
+	d.shows("Kill the sandbox of agent-1?")
+	d.press("y") // too soon
+	d.lacks("can't kill it")
+	if err := c.Remove(t.Context(), "live0001"); err != nil {
+		t.Fatal(err)
+	}
+	d.calmly("y")
+	d.shows("can't kill it: there is no session live0001")
+	d.press("g", "ctrl+k")
+	d.shows("Kill the sandbox of fix-tests?")
+	d.calmly("enter")
+	d.lacks("Kill the sandbox")
+	kills := func() int { return strings.Count(strings.Join(c.Calls(), "\n"), "kill") }
+	if n := kills(); n != 1 {
+		t.Errorf("killed %d times", n)
+	}
+	d.press("ctrl+k")
+	d.calmly("y")
+	d.until("it is killed", func() bool { return kills() == 2 })
+	d.press("j", "ctrl+k")
+	d.shows("it has ended")
+}
+
+// The palette takes all letters at home, and knows what is meant by other words.
+func TestHomePalette(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(1), 120, 35, Options{Theme: "plain"})
+	d.shows("fix-tests")
+	for _, words := range []string{"end", "stop", "quit session", "kill"} {
+		d.press(":")
+		d.shows("Commands")
+		d.press(strings.Split(words, "")...)
+		d.shows("▸ kill sandbox")
+		d.press("enter")
+		d.shows("Kill the sandbox of fix-tests?")
+		d.press("esc")
+		d.lacks("Kill the sandbox")
+	}
+	d.press(":", "q", "u", "i", "t")
+	d.shows("▸ quit ")
+	d.press("esc", ":", "1", "2", "enter")
+	d.shows("open a session first")
+	d.press("esc", ":")
+	d.press(strings.Split("rename", "")...)
+	d.press("enter")
+	d.shows("Rename fix-tests")
+}
+
 // Whoever comes back from a session finds it selected.
 func TestHomeSelectsWhatWasLeft(t *testing.T) {
 	t.Parallel()
@@ -382,7 +438,7 @@ func TestHomeSelectedVanishes(t *testing.T) {
 		d.press(key)
 		if key == "D" {
 			d.shows("Put shell-1 into the trash?")
-			d.press("y")
+			d.calmly("y")
 		}
 		d.shows("there is no session p0000001")
 		d.press("j")
@@ -497,7 +553,7 @@ func TestHomeForks(t *testing.T) {
 	d.shows("1 of 1")
 	d.press("tab", "f")
 	d.shows("at 00:00:00?")
-	d.press("y")
+	d.calmly("y")
 	d.until("the fork is shown", func() bool { return d.m.bench != nil })
 	if got := <-asked; got != "p0000001@=7" || len(asked) > 0 {
 		t.Errorf("forked %s, and %d more", got, len(asked))

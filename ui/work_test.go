@@ -463,7 +463,8 @@ func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
 	d.shows("Resume bump-deps?")
 	d.press("enter", "r", "n")
 	d.lacks("Resume bump-deps?")
-	d.press("r", "y")
+	d.press("r")
+	d.calmly("y")
 	d.until("the new session is shown", func() bool { return d.m.bench != nil && d.m.bench.Link().ID == all[1].ID })
 }
 

@@ -96,8 +96,14 @@ func (p *Palette) found() []keys.Binding {
 	want := strings.ToLower(strings.TrimSpace(p.line.Value()))
 	var hits []hit
 	for _, b := range p.all {
-		if s, ok := fuzzy(strings.ToLower(b.Name+" "+b.Plain()), want); ok {
-			hits = append(hits, hit{b, s})
+		best, found := fuzzy(strings.ToLower(b.Name+" "+b.Plain()), want)
+		for _, w := range b.Also() { // after what is called so itself
+			if s, ok := fuzzy(w, want); ok && (!found || s < best) {
+				best, found = s+1, true
+			}
+		}
+		if found {
+			hits = append(hits, hit{b, best})
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.score - b.score })

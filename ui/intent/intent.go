@@ -298,8 +298,12 @@ type (
 	DoResume struct{ sealed }
 	// DoFork starts the fork that was asked about.
 	DoFork struct{ sealed }
-	// DoKill kills an action's processes, or for Action 0 the whole sandbox.
-	DoKill struct{ Action int }
+	// DoKill kills an action's processes, or for Action 0 the whole sandbox: of the session
+	// that is shown, or in the list of this one.
+	DoKill struct {
+		Action  int
+		Session string
+	}
 	// DoMode follows another mode.
 	DoMode struct{ Mode api.Mode }
 	// DoCopies lets the session's agent copy to the person's clipboard from now on, first

@@ -25,7 +25,7 @@ func TestArrange(t *testing.T) {
 		{"a letter can't lead", "a", nil, "needed for typing", "ctrl+]", Leader, intent.Leader{}},
 		{"enter can't lead", "ctrl+m", nil, "arrives as enter", "ctrl+]", Leader, intent.Leader{}},
 		{"a leader that is taken", "ctrl+r", nil, `taken in "panes"`, "ctrl+r", Panes, intent.Redo{}},
-		{"a leader that is taken as it arrives", "ctrl+p", nil, `taken in "searching"`, "ctrl+p", Panes, intent.Palette{}},
+		{"a leader that is taken as it arrives", "ctrl+p", nil, `taken in "home"`, "ctrl+p", Panes, intent.Palette{}},
 		{"given up for the leader", "ctrl+r", []Change{{"", "redo", []string{"ctrl+y"}}}, "", "ctrl+y", Panes, intent.Redo{}},
 		{"by name, wherever it is", "", []Change{{"", "approve", []string{"v", "f5"}}}, `taken in "question"`, "a", Decision, intent.Approve{}},
 		{"by name, in two places", "", []Change{{"", "approve", []string{"f5"}}}, "", "f5", Decision, intent.Approve{}},

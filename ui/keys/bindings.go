@@ -99,11 +99,13 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("x", "export", "", "write a patch of its changes that git apply takes", intent.Export{}),
 			bind("D", "trash", "trash", "put it into the trash, which is emptied once Stepbox is left; until then it can be brought back", intent.Trash{}),
 			bind("u Z", "restore", "bring back", "bring back what was put into the trash last, or the selected one", intent.Restore{}),
+			bind("ctrl+k", "kill sandbox", "", "kill the whole sandbox of a live session, after asking", intent.KillSandbox{}),
 			bind("s", "sort", "sort", "newest, longest, most changed files, or by name", intent.Order{}),
 			bind("h", "here", "", "only sessions of this folder, or all", intent.Here{}),
 		}, list("session", "G end", "last session"), []Binding{
 			bind("c", "theme", "", "choose colours, which are seen at once", intent.Themes{}),
 			bind("tab i", "inbox", "inbox", "to what is held in all sessions, where keys answer it", intent.FirstHeld{}),
+			bind(": ctrl+p", "", "command", "find a command by name", intent.Palette{}),
 			bind("?", "help", "help", "show these keys", intent.Help{}),
 			bind("esc", "", "", "list all again", intent.Back{}),
 			bind("q ctrl+c", "quit", "quit", "leave Stepbox; sessions go on", intent.Quit{}),

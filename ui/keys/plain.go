@@ -15,3 +15,11 @@ var plain = map[string]string{
 // Plain is the command of a shell, after stepbox, that does what a binding does; "" where
 // there is none.
 func (b Binding) Plain() string { return plain[b.Name] }
+
+// also are other words by which people look for what is called so. They are shown nowhere.
+var also = map[string][]string{
+	"kill sandbox": {"end", "stop", "quit session"}, "changes": {"diff"}, "roll back this": {"undo"},
+}
+
+// Also are other words for what a binding does.
+func (b Binding) Also() []string { return also[b.Name] }

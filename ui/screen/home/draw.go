@@ -58,9 +58,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		if s.inbox.about != "" && body.Dy() >= 10 {
 			under = body // what else is held stays in view
 		}
-		if s.inbox.about != "" {
-			f.Wait = max(0, s.inbox.desk.Guard.Wait(s.cfg.Now()))
-		}
+		f.Wait = max(0, s.inbox.desk.Guard.Wait(s.cfg.Now()))
 		paint.Behind(dst, under, f.P.S(themes.Faint))
 		f.Focused = true
 		if rows := d.Dock(dst, under.Dx()); rows > 0 && s.inbox.about != "" {

@@ -189,7 +189,6 @@ func (s *Screen) Held() int {
 
 func (s *Screen) total() int { return len(s.live) + s.past.total }
 
-// choose selects a row.
 // Select selects a session, or has it selected once it is read.
 func (s *Screen) Select(id string) {
 	if id == s.chosen {
@@ -199,6 +198,7 @@ func (s *Screen) Select(id string) {
 	s.toChosen()
 }
 
+// choose selects a row.
 func (s *Screen) choose(i int) {
 	s.at = max(0, min(i, s.total()-1))
 	f, _ := s.current()
@@ -307,6 +307,9 @@ func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, te
 	if s.inbox.about != "" {
 		return nil, s.inbox.inQuestion(b.Intent, k.IsRepeat)
 	}
+	if s.inbox.desk.Soon(s.inbox.target(), d.Care(b.Intent), k.IsRepeat) {
+		return nil, s.inbox.tooSoon()
+	}
 	switch i := d.Handle(b.Intent).(type) {
 	case intent.Back:
 		s.dialogs.Close(d)
@@ -315,6 +318,12 @@ func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, te
 		return intent.Fork{}, nil
 	case intent.Begin:
 		return i, nil
+	case intent.Run:
+		s.dialogs.Close(d)
+		return s.handle(i.Intent)
+	case intent.DoKill:
+		s.dialogs.Close(d)
+		return nil, s.kill(i.Session)
 	case intent.DoResume:
 		s.dialogs.Close(d)
 		return intent.Resume{}, nil
@@ -353,11 +362,17 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 	case intent.Themes:
 		return i, nil
 	case intent.Demo:
-		if s.cfg.CanDemo && !s.Starting {
+		switch {
+		case s.Starting:
+		case s.cfg.CanDemo:
 			return i, nil
+		default:
+			s.Notice = "stepbox demo starts it"
 		}
 	case intent.Help:
 		s.dialogs.Open(&dialog.Help{Place: []keys.Scope{keys.Inbox, keys.Home, keys.Filtered, keys.Searching}})
+	case intent.Palette:
+		s.palette()
 	case intent.Preview:
 		s.preview = !s.preview
 	case intent.Search, intent.Yes, intent.Back, intent.Order, intent.Here:
@@ -442,8 +457,49 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 		return nil, s.label(x.ID, api.Label{Pinned: &on}, nil)
 	case intent.Trash:
 		return nil, s.trash(x)
+	case intent.KillSandbox:
+		s.askKill(x)
 	}
 	return nil, nil
+}
+
+// palette offers the list's commands by name.
+func (s *Screen) palette() {
+	all := slices.DeleteFunc(slices.Clone(keys.In(keys.Home)), func(b keys.Binding) bool { return b.Name == "" })
+	why := func(i intent.Intent) string {
+		if _, ok := i.(intent.GoTo); ok {
+			return "open a session first: actions are in it"
+		}
+		return ""
+	}
+	s.dialogs.Open(dialog.NewPalette(all, why, func() state.Target { return state.Target{Hash: s.chosen} }))
+}
+
+// askKill asks before a live session's sandbox is killed.
+func (s *Screen) askKill(x api.Session) {
+	switch {
+	case s.cfg.Watching:
+		s.Notice = dialog.WatchingOnly
+	case !x.Live():
+		s.Notice = "it has ended"
+	default:
+		d := dialog.ConfirmKill(0, "")
+		d.Title, d.Do = "Kill the sandbox of "+paint.Clean(name(x))+"?", intent.DoKill{Session: x.ID}
+		s.dialogs.Open(d)
+	}
+}
+
+// kill ends a session; that it has is news of it.
+func (s *Screen) kill(id string) tea.Cmd {
+	return s.ask(s.ctx, func(ctx context.Context) then {
+		_, err := s.cfg.Client.Kill(ctx, id)
+		return func() tea.Cmd {
+			if err != nil {
+				s.Notice = "can't kill it: " + paint.Failed(err)
+			}
+			return s.Refresh()
+		}
+	})
 }
 
 // Move moves the selection, and says whether that was asked for.

@@ -86,7 +86,7 @@ func (s *Screen) label(id string, l api.Label, in dialog.Dialog) tea.Cmd {
 func (s *Screen) trash(x api.Session) tea.Cmd {
 	switch {
 	case x.Live():
-		s.Notice = "it lives: stepbox kill ends it"
+		s.Notice = "it lives: " + keys.First(intent.KillSandbox{}, keys.Home) + " ends it"
 		return nil
 	case !x.Trashed.IsZero():
 		s.Notice = "it is in the trash: u brings it back"
