@@ -398,6 +398,20 @@ func TestHomePalette(t *testing.T) {
 	d.shows("Rename fix-tests")
 }
 
+// However long a notice is, the way to help stays at the right end of the last line.
+func TestHomeHelpStays(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(1), 80, 24, Options{Theme: "plain"})
+	d.shows("? help   q quit")
+	for _, words := range []string{strings.Repeat("long ", 30), "one · two · three"} {
+		d.m.home.Notice = words
+		d.draw()
+		if !strings.HasSuffix(strings.TrimRight(d.text(), " \n"), "? help") && !strings.HasSuffix(strings.TrimRight(d.text(), " \n"), "q quit") {
+			t.Errorf("no help beside %q\n%s", words, d.text())
+		}
+	}
+}
+
 // Whoever comes back from a session finds it selected.
 func TestHomeSelectsWhatWasLeft(t *testing.T) {
 	t.Parallel()

@@ -337,11 +337,12 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 			words = words[:at]
 		}
 	}
-	if words != "" {
-		x = paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token)) + 3
+	if x+paint.Width(dst, words) > end-2 && len(last) > 1 {
+		last = last[:1] // help is always there
+		end = r.Max.X - 1 - paint.HintsWidth(dst, last)
 	}
-	if x > end {
-		return // a notice has the line
+	if words != "" {
+		x = paint.Clip(dst, x, r.Min.Y, end-2, words, p.S(token)) + 3
 	}
 	p.Hints(dst, end, r.Min.Y, r.Max.X-1, themes.Text, last)
 	p.Hints(dst, x, r.Min.Y, end-2, themes.Text, hints)
