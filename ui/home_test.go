@@ -412,6 +412,17 @@ func TestHomeHelpStays(t *testing.T) {
 	}
 }
 
+// A session's name isn't cut beside a column that has room to spare, and one that lives
+// isn't told as if it were over.
+func TestHomeNamesHaveTheRoom(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(1), 120, 35, Options{Theme: "plain"})
+	d.shows("runs 14m09s")
+	d.press("v")
+	d.shows("fix-tests · claude ")
+	d.shows("branch")
+}
+
 // Whoever comes back from a session finds it selected.
 func TestHomeSelectsWhatWasLeft(t *testing.T) {
 	t.Parallel()

@@ -193,7 +193,7 @@ func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	if inner.Empty() {
 		return
 	}
-	cols := columns(liveColumns[:], inner.Dx())
+	cols := columns(fitted(dst, liveColumns[:], s.live), inner.Dx())
 	if inner.Dy() > 1 {
 		heads(dst, uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), 1), f, cols)
 		inner.Min.Y++
@@ -244,7 +244,7 @@ func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title 
 		paint.Clip(dst, note.Min.X+1, note.Min.Y, note.Max.X, "! "+strings.Join(s.past.notes, "; "), f.P.S(themes.Warn))
 		inner.Max.Y--
 	}
-	cols := columns(pastColumns[:], inner.Dx())
+	cols := columns(fitted(dst, pastColumns[:], s.past.found), inner.Dx())
 	heads(dst, uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), 1), f, cols)
 	inner.Min.Y++
 	high := s.high()

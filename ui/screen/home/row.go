@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ type column struct {
 	width int
 	from  int  // the width of the list from which on it is there
 	right bool // its text ends at its right end
+	fits  bool // it is no wider than what it shows, so that the name has the room
 	text  func(l line) string
 	token themes.Token
 	x     int // where it begins, once that is known
@@ -46,15 +48,15 @@ var pastColumns = [...]column{
 	{head: "when", width: 9, from: 40, right: true, token: themes.Muted, text: func(l line) string {
 		return strings.TrimSuffix(paint.Ago(l.now.Sub(l.x.Last())), " ago")
 	}},
-	{head: "project", width: 14, from: 76, token: themes.Muted, text: project},
+	{head: "project", width: 14, from: 76, token: themes.Muted, fits: true, text: project},
 	{head: "last", width: 40, from: 170, token: themes.Text, text: func(l line) string { return cmp.Or(l.x.LastAction, l.x.Command) }},
 }
 
 // liveColumns are those of live sessions after the name.
 var liveColumns = [...]column{
 	{head: "state", width: 15, from: 36, text: doing},
-	{head: "project", width: 14, from: 100, token: themes.Muted, text: project},
-	{head: "branch", width: 14, from: 116, token: themes.Muted, text: branch},
+	{head: "project", width: 14, from: 100, token: themes.Muted, fits: true, text: project},
+	{head: "branch", width: 14, from: 116, token: themes.Muted, fits: true, text: branch},
 	{head: "mode", width: 6, from: 48, token: themes.Muted, text: func(l line) string { return strings.ToUpper(string(l.x.Mode)) }},
 	{head: "review", width: 6, from: 74, right: true, token: themes.Warn, text: count(func(l line) int { return l.x.Unreviewed })},
 	{head: "apply", width: 5, from: 56, right: true, token: themes.Warn, text: count(func(l line) int { return max(l.u.Unapplied, l.x.Unapplied) })},
@@ -115,6 +117,21 @@ func branch(l line) string { return cmp.Or(strings.TrimPrefix(l.x.Branch, "refs/
 // lastLine is what a live session did last: its screen's last words, or else its last action.
 func lastLine(x api.Session, u api.Usage) string {
 	return paint.Clean(cmp.Or(u.Last, x.LastAction, x.Command))
+}
+
+// fitted are columns as wide as what they show of sessions needs.
+func fitted(dst uv.Screen, all []column, of []api.Found) []column {
+	all = slices.Clone(all)
+	for i, c := range all {
+		if c.fits {
+			need := paint.Width(dst, c.head)
+			for _, f := range of {
+				need = max(need, paint.Width(dst, c.text(line{x: f.Session})))
+			}
+			all[i].width = min(c.width, need)
+		}
+	}
+	return all
 }
 
 // columns are those that a list so wide has, the name's first.
