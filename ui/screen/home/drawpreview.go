@@ -97,11 +97,11 @@ func (d *sheet) wrap(s string, most int, k themes.Token) {
 // about draws what the list itself knows.
 func (d *sheet) about(x api.Session) {
 	glyph, token, words := State(x)
-	verb := "took "
+	when := paint.Ago(d.f.Now.Sub(x.Last())) + " · took "
 	if x.Live() {
-		verb = "runs "
+		when = "runs "
 	}
-	d.text(glyph+" "+words+" · "+paint.Ago(d.f.Now.Sub(x.Last()))+" · "+verb+took(line{x: x, now: d.f.Now}), token)
+	d.text(glyph+" "+words+" · "+when+took(line{x: x, now: d.f.Now}), token)
 	d.text(x.Command, themes.Text)
 	d.text(x.Workspace, themes.Muted)
 	var counts []string
