@@ -376,3 +376,17 @@ func TestRuleIsReadFirst(t *testing.T) {
 		}
 	}
 }
+
+// What stood there while the rules were looked up isn't what enter makes a rule of.
+func TestRuleIsReadOnceItIsThere(t *testing.T) {
+	t.Parallel()
+	c := sceneWorkbench(ask(20, 20, "touch a"))
+	c.Propose(20, api.Proposal{Pattern: "touch a", Means: "exactly this command", Once: []string{"rm -rf" + strings.Repeat(" b", 500) + " end"}})
+	d := bench(t, c, 80, 24, "plain")
+	d.press(leader, "a")
+	d.calmly("A")
+	d.shows("approves once, too")
+	d.calmly("enter")
+	d.decided()
+	d.shows("scroll through all of it first")
+}

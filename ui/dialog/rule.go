@@ -273,7 +273,7 @@ func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	if len(r.rows) < len(rows) { // the dock leaves the first blank out
 		covered--
 	}
-	if f.Focused && r.top <= r.seen {
+	if f.Focused && r.loaded && r.top <= r.seen {
 		r.seen = max(r.seen, r.top+r.height)
 		r.whole = r.whole || r.seen >= covered
 	}
