@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 // patience bounds waits for what should happen at once: on a busy machine it
 // takes long, and only a test that fails waits for all of it.
-const patience = 2 * time.Minute
+const patience = 20 * time.Second
 
 // driver presses keys and looks at what a person sees. Messages are delivered
 // as the program would: one at a time, a frame drawn after each.

@@ -161,3 +161,20 @@ func TestRuleIsTakenBackFromTheTerminal(t *testing.T) {
 		t.Errorf("the agent had %q", got)
 	}
 }
+
+// Over a filter that is typed no question opens by itself: it would have the next letter.
+func TestNothingOpensOverAFilter(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	put(d, ask(19, 19, "npm test"))
+	d.press(leader, "4")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	d.press("/", "n")
+	put(d, ask(20, 20, "npm publish "+strings.Repeat("--opt ", 16)))
+	d.idle()
+	d.lacks("#20 command held")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	d.shows("/  na")
+}

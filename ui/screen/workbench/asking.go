@@ -27,6 +27,7 @@ type asking struct {
 	list    actions.Pane
 	dialogs dialog.Stack
 	rules   *ruling
+	find    *finding
 	desk    answer.Desk
 	strip   state.Guard  // as the desk's, of the question that the Actions strip shows, whatever has the keys
 	aimed   state.Target // what that was when the leader was pressed, if it could be answered then

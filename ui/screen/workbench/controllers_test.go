@@ -125,7 +125,7 @@ func held(t *testing.T, actionsHeld ...int) (*asking, *time.Time) {
 	k := &core{cfg: Config{Now: func() time.Time { return now }, Method: func() ansi.Method { return ansi.WcWidth }, Signs: func() paint.Signs { return paint.Unicode }}}
 	k.link = &link.Link{ID: "k3v7qpxa"}
 	k.st.Session = api.Session{ID: "k3v7qpxa", Name: "fix-tests", State: api.SessionRunning}
-	a := &asking{core: k, list: actions.Pane{State: &k.st}}
+	a := &asking{core: k, find: &finding{}, list: actions.Pane{State: &k.st}}
 	a.desk.Screen = a.screen()
 	for n := range 9 {
 		k.st.Apply(api.Event{Action: &api.Action{N: n + 1, Title: "echo", State: api.ActionEnded}})

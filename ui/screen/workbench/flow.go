@@ -100,10 +100,11 @@ func (k *asking) goOn(focus intent.Pane) {
 }
 
 // readable opens the question that the list came to by itself while the person decides
-// there, if its row doesn't show what a decision covers. What was left isn't opened again.
+// there and types no filter, if its row doesn't show what a decision covers. What was left
+// isn't opened again.
 func (k *asking) readable(focus intent.Pane) {
 	k.flow.listed = k.flow.listed && focus == intent.Actions
-	if !k.flow.listed || !k.auto {
+	if !k.flow.listed || !k.auto || k.find.in != intent.NoPane {
 		return
 	}
 	if q, ok := k.question(); ok && q.ID != k.flow.left && !k.pending(q) && (q.Subject == api.SubjectEdit || !k.whole(k.ruler(), q)) {

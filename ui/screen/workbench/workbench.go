@@ -110,7 +110,7 @@ func New(c Config) *Screen {
 	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, desk: &s.asking.desk, typing: s.typing}
 	s.drag = dragging{core: k, agent: &s.agent}
 	s.asking.desk.Screen = s.asking.screen()
-	s.reach.rules, s.asking.rules = &s.rules, &s.rules
+	s.reach.rules, s.asking.rules, s.asking.find = &s.rules, &s.rules, &s.find
 	s.ops = operations{core: k, dialogs: &s.asking.dialogs, taken: s.edited, cancel: func() {}, stopBisect: func() {}}
 	s.signals = signalling{core: k, dialogs: &s.asking.dialogs, copies: rate.NewLimiter(rate.Every(copyEvery), copyBurst)}
 	return s
