@@ -75,14 +75,14 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	defer s.panel(dst, body, f)
 	if docked != nil {
 		df := f
-		df.Focused = docked == top
+		df.Focused = docked == top && !s.panelled()
 		cursor = docked.Draw(dst, s.view.panes.Dock, df)
 	}
 	if top == nil || docked == top {
 		return cursor
 	}
 	paint.Behind(dst, body, p.S(themes.Faint))
-	f.Focused = true
+	f.Focused = !s.panelled()
 	return top.Draw(dst, body, f)
 }
 

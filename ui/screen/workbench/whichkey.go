@@ -19,9 +19,12 @@ const panelAfter = 300 * time.Millisecond
 // panelCell is what a column of the panel takes at least: a key and what it does.
 const panelCell = 25
 
+// panelled says whether the panel is there: what it covers isn't in view.
+func (s *Screen) panelled() bool { return s.leader && s.cfg.Now().Sub(s.ledAt) >= panelAfter }
+
 // panel lists, above the last line, what can follow the leader. It takes no key.
 func (s *Screen) panel(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
-	if !s.leader || f.Now.IsZero() || s.cfg.Now().Sub(s.ledAt) < panelAfter {
+	if !s.panelled() || f.Now.IsZero() {
 		return
 	}
 	all := keys.In(keys.Leader)
