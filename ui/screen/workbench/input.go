@@ -82,6 +82,10 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	if b, ok := keys.Find(k, s.scopes()...); ok {
+		if s.thaws(b.Intent) && (k.IsRepeat || s.asking.desk.Presses.Wait() != nil || s.asking.desk.Guard.Wait(s.cfg.Now()) > 0) {
+			s.answerKey(themes.Warn, dialog.TooSoon) // it is held down, or of what is typed
+			return nil
+		}
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
 	if name == "q" && !s.types() {

@@ -118,8 +118,14 @@ func (o *operations) kill(n int) tea.Cmd {
 	})
 }
 
+// thaws says whether an intent lets a paused agent go on.
+func (c *core) thaws(i intent.Intent) bool {
+	mode, _ := i.(intent.SetMode)
+	return c.st.Session.State == api.SessionPaused && (i == intent.Pause{} || mode.Mode == api.ModePolicy)
+}
+
 func (o *operations) setMode(m api.Mode) tea.Cmd {
-	thaw := o.st.Session.State == api.SessionPaused && m == api.ModePolicy
+	thaw := o.thaws(intent.SetMode{Mode: m})
 	return o.onSession("changing the mode", themes.OK, fmt.Sprintf("mode %s: %s", m, dialog.ModeWords(m)), func(c link.Client, ctx context.Context, id string) (api.Session, error) {
 		ses, err := c.SetMode(ctx, id, m)
 		if err == nil && thaw {
@@ -130,7 +136,7 @@ func (o *operations) setMode(m api.Mode) tea.Cmd {
 }
 
 func (o *operations) pause() tea.Cmd {
-	if o.st.Session.State == api.SessionPaused {
+	if o.thaws(intent.Pause{}) {
 		return o.onSession("letting it go on", themes.OK, "✓ goes on", link.Client.Continue)
 	}
 	return o.onSession("pausing", themes.Info, "paused: "+keys.First(intent.Pause{}, keys.Panes)+" goes on", link.Client.Pause)
