@@ -779,3 +779,57 @@ func TestScrolledFasterThanDrawn(t *testing.T) {
 	d.decided(api.AnswerApprove)
 	d.shows("pgup: some wasn't in view")
 }
+
+// What the panel of the leader's keys lay over isn't read.
+func TestPanelHidesWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(ask(20, 20, "echo "+strings.Repeat("word ", 300))), 80, 24, "plain")
+	d.press(leader, "a")
+	d.calmly(leader)
+	d.advance(time.Second)
+	d.shows("and then")
+	for range 40 {
+		d.send(tea.MouseWheelMsg{X: 10, Y: 15, Button: tea.MouseWheelDown})
+	}
+	d.press("esc")
+	d.calmly("a")
+	d.decided()
+	d.shows("scroll through all of it first")
+}
+
+// A frozen agent goes on with a key that is meant: no held one, and none of a line.
+func TestStrayKeysThawNothing(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, "4")
+	d.calmly("c", "y")
+	d.shows("POLICY")
+	d.calmly("p")
+	d.shows("PAUSED")
+	d.advance(600 * time.Millisecond) // until a key repeats
+	d.press("p", "c", "p")
+	d.shows("too soon")
+	d.idle()
+	if calls := strings.Join(d.c.Calls(), ","); calls != "mode policy,pause" {
+		t.Errorf("asked for %s", calls)
+	}
+	d.advance(time.Second)
+	d.calmly("p")
+	d.until("goes on", func() bool { return strings.HasSuffix(strings.Join(d.c.Calls(), ","), ",continue") })
+}
+
+// What is held while a mode's question is open is part of it.
+func TestModeAsksAboutWhatIsHeldNow(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, "4")
+	d.calmly("c")
+	d.lacks("Held now")
+	d.advance(time.Second)
+	put(d, ask(20, 20, "npm publish"))
+	d.shows("Held now: 1 thing")
+	d.press("y")
+	d.shows("too soon")
+	d.calmly("y")
+	d.shows("POLICY")
+}

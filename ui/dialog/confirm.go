@@ -26,6 +26,7 @@ type Confirm struct {
 	Shown  state.Target  // names what is shown, so that a key for one text isn't a key for another
 
 	build func(dst uv.Screen, width int) []row
+	sync  func(n News) // takes what it says as it is now; nil: that stays
 }
 
 func (c *Confirm) Scope() keys.Scope { return keys.Confirm }
@@ -38,6 +39,12 @@ func (c *Confirm) Care(i intent.Intent) state.Care {
 		return state.Quiet
 	}
 	return state.AtOnce
+}
+
+func (c *Confirm) Sync(n News) {
+	if c.sync != nil {
+		c.sync(n)
+	}
 }
 
 func (c *Confirm) Fail(words string) { c.Off, c.Do = words, nil }
@@ -95,13 +102,18 @@ func ConfirmKill(n int, title string) *Confirm {
 }
 
 // ConfirmMode asks before a mode in which less is held than in the one there is; nil
-// where there is nothing to ask. So many questions wait.
-func ConfirmMode(from, to api.Mode, held int) *Confirm {
+// where there is nothing to ask.
+func ConfirmMode(from, to api.Mode) *Confirm {
 	modes := []api.Mode{api.ModeWatch, api.ModePolicy, api.ModeStep}
 	if slices.Index(modes, to) >= slices.Index(modes, from) {
 		return nil
 	}
-	c := &Confirm{Title: fmt.Sprintf("Leave %s mode for %s mode?", from, to), Do: intent.DoMode{Mode: to}, YesFor: "mode " + string(to), Shown: confirms("mode " + string(to))}
+	c, held := &Confirm{Do: intent.DoMode{Mode: to}, YesFor: "mode " + string(to)}, 0
+	c.sync = func(n News) { // both go on while it asks
+		from, held = n.State.Session.Mode, len(n.State.Questions)
+		c.Title = fmt.Sprintf("Leave %s mode for %s mode?", from, to)
+		c.Shown = confirms(fmt.Sprintf("%s with %d held", c.Title, held))
+	}
 	c.build = func(dst uv.Screen, width int) []row {
 		var out []row
 		for _, m := range []api.Mode{from, to} {

@@ -19,7 +19,7 @@ func TestConfirmMode(t *testing.T) {
 		{api.ModePolicy, api.ModeStep, false},
 		{api.ModeWatch, api.ModePolicy, false},
 	} {
-		if got := ConfirmMode(c.from, c.to, 0) != nil; got != c.asks {
+		if got := ConfirmMode(c.from, c.to) != nil; got != c.asks {
 			t.Errorf("%s to %s asks: %v", c.from, c.to, got)
 		}
 	}

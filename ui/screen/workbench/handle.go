@@ -83,7 +83,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Pause:
 		return s.ops.pause()
 	case intent.SetMode:
-		if c := dialog.ConfirmMode(s.st.Session.Mode, i.Mode, len(s.st.Questions)); c != nil {
+		if c := dialog.ConfirmMode(s.st.Session.Mode, i.Mode); c != nil {
 			s.asking.dialogs.Open(c)
 			return nil
 		}
