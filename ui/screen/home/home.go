@@ -222,6 +222,7 @@ func (s *Screen) Leave() intent.Intent {
 func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	s.inbox.desk.Presses.Key(k.String(), s.cfg.Now())
 	if s.drag.live { // it lets go of what the mouse selects
+		s.inbox.desk.Guard.Key(s.cfg.Now())
 		s.drag.held, s.drag.live = false, false
 		return nil, nil
 	}
