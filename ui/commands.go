@@ -94,6 +94,7 @@ func (m *Model) join(o opened) tea.Cmd {
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
 		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked, Kept: m.opt.Kept,
 		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep, Copies: m.copies, Then: o.then, NoTour: m.opt.NoTour,
+		Key: m.key, Pressed: m.pressed,
 		Method: func() ansi.Method { return m.method },
 		Signs:  func() paint.Signs { return m.palette.Signs },
 		Copy:   m.copy, Open: m.open,

@@ -258,3 +258,33 @@ func TestTypingIsNotCutInTwo(t *testing.T) {
 	d.press("l")
 	d.until("the agent has the keys", func() bool { return d.c.LastTerminal().Got() == "l" })
 }
+
+// The key that opened a session isn't its agent's while it is held down.
+func TestHeldKeyOpensOnly(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(3, plainQuestion()), 120, 35, Options{Theme: "plain"})
+	d.idle()
+	d.advance(time.Second)
+	d.press("enter")
+	d.until("it is open", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+	d.hold("enter", 500*time.Millisecond)
+	d.advance(time.Second)
+	d.press("l", "s", "enter")
+	d.until("the agent has the keys", func() bool { return d.c.LastTerminal().Got() == "ls\r" })
+}
+
+// A key that lets go of what the mouse selects is one all the same: the next one is too soon.
+func TestKeyWhileSelectingInTheInbox(t *testing.T) {
+	t.Parallel()
+	c := liveScene(3, plainQuestion())
+	askIn(c, "live0001", plainQuestion(), 3, "make one")
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("$ make one")
+	d.press("tab")
+	d.advance(time.Second)
+	d.send(click(5, 12))
+	d.send(tea.MouseMotionMsg{X: 40, Y: 12, Button: tea.MouseLeft})
+	d.press("b", "a")
+	d.decided()
+	d.shows("too soon")
+}

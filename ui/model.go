@@ -55,6 +55,8 @@ type Model struct {
 	notify    notifier
 	copies    map[string]bool // by session: whether its agent may copy to the person's clipboard
 	updated   time.Time       // when the last update ended
+	key       string          // that was pressed last, wherever,
+	pressed   time.Time       // and when
 	signal    string          // rings or notifies with the next frame
 	farewell  string
 	err       error
@@ -163,6 +165,9 @@ func (m *Model) Init() tea.Cmd {
 func (m *Model) Update(msg tea.Msg) tea.Cmd {
 	if m.opt.Now().Sub(m.updated) > stall {
 		m.Restart()
+	}
+	if k, ok := msg.(tea.KeyPressMsg); ok {
+		m.key, m.pressed = keys.ByLetter(k).String(), m.opt.Now()
 	}
 	cmd := m.update(msg)
 	cmd = tea.Batch(cmd, m.announce(), m.pass())

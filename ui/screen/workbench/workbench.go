@@ -30,19 +30,21 @@ import (
 
 // Config is what a Screen is made of.
 type Config struct {
-	Client link.Client
-	Link   *link.Link
-	Now    func() time.Time
-	Method func() ansi.Method // how the person's terminal measures text
-	Signs  func() paint.Signs // how signs are drawn there
-	Looked Looked             // nil forgets
-	Kept   Kept               // nil forgets, and shows no tour by itself
-	Layout intent.Preset      // where the person has chosen none
-	Shapes layout.Shapes      // how the person divides the screen
-	At     api.Moment         // to begin with; "": now
-	Words  string             // that were searched, At a place that has them
-	Then   intent.Intent      // what is done once it is shown: Apply, or nil
-	NoTour bool               // the tour isn't begun by itself
+	Client  link.Client
+	Link    *link.Link
+	Now     func() time.Time
+	Method  func() ansi.Method // how the person's terminal measures text
+	Signs   func() paint.Signs // how signs are drawn there
+	Looked  Looked             // nil forgets
+	Kept    Kept               // nil forgets, and shows no tour by itself
+	Layout  intent.Preset      // where the person has chosen none
+	Shapes  layout.Shapes      // how the person divides the screen
+	Key     string             // what was pressed last before, which may be held down still
+	Pressed time.Time          // when that was
+	At      api.Moment         // to begin with; "": now
+	Words   string             // that were searched, At a place that has them
+	Then    intent.Intent      // what is done once it is shown: Apply, or nil
+	NoTour  bool               // the tour isn't begun by itself
 	// Keep remembers one of Shapes; nil forgets. It may take long.
 	Keep func(layout.Kind, layout.Shape) error
 	// Watching says that nothing is to be decided, typed or changed from here.
@@ -107,6 +109,7 @@ func New(c Config) *Screen {
 		course:  transport{core: k, speed: usualSpeed},
 		find:    finding{core: k},
 	}
+	s.asking.flow.dropped, s.asking.flow.last, s.asking.flow.first = c.Key, c.Pressed, true
 	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, desk: &s.asking.desk, typing: s.typing}
 	s.drag = dragging{core: k, agent: &s.agent}
 	s.asking.desk.Screen = s.asking.screen()
