@@ -44,9 +44,25 @@ func (s *Store) courses(ctx context.Context, session string, kind Kind, every in
 		since = ` AND r.key IN (SELECT key FROM events WHERE session = ?1 AND seq > ?4 AND +kind IN (SELECT value FROM json_each(?5)))` // + has it go by seq
 		args = append(args, int64(min(after, 1<<62)), string(told))
 	}
-	rows, err := s.reads.QueryContext(ctx, `SELECT r.key, r.doc, e.seq, e.time FROM "`+k.table+`" r
+	return s.eachCourse(ctx, kind, yield, `SELECT r.key, r.doc, e.seq, e.time FROM "`+k.table+`" r
 JOIN events e ON e.session = r.session AND e.seq = (SELECT min(seq) FROM events WHERE session = r.session AND kind = ?2 AND key = r.key)
 WHERE r.session = ?1 AND r.key % ?3 = 0`+since+` ORDER BY r.key`, args...)
+}
+
+func (s *Store) begun(ctx context.Context, session string, kind Kind, after uint64, yield func(Course) bool) error {
+	k := kindOf(kind)
+	if k == nil || k.since > s.schema {
+		return nil
+	}
+	return s.eachCourse(ctx, kind, yield, `SELECT r.key, r.doc, e.seq, e.time FROM events e
+CROSS JOIN "`+k.table+`" r ON r.session = e.session AND r.key = e.key
+WHERE e.session = ?1 AND +e.kind = ?2 AND e.seq > ?3 AND e.seq = (SELECT min(seq) FROM events WHERE session = ?1 AND kind = ?2 AND key = e.key)
+ORDER BY e.seq`, session, string(kind), int64(min(after, 1<<62)))
+}
+
+// eachCourse yields what a query finds.
+func (s *Store) eachCourse(ctx context.Context, kind Kind, yield func(Course) bool, query string, args ...any) error {
+	rows, err := s.reads.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -64,6 +80,16 @@ WHERE r.session = ?1 AND r.key % ?3 = 0`+since+` ORDER BY r.key`, args...)
 		}
 	}
 	return rows.Err()
+}
+
+// Begun yields the courses of a session's resources of a kind that began after an event, in
+// the order in which they did. It costs what is taken. An error is the last pair.
+func (s *Store) Begun(ctx context.Context, session string, kind Kind, after uint64) iter.Seq2[Course, error] {
+	return func(yield func(Course, error) bool) {
+		if err := s.begun(ctx, session, kind, after, func(c Course) bool { return yield(c, nil) }); err != nil {
+			yield(Course{}, fmt.Errorf("cannot read which %ss of session %.80q began: %w", kind, session, s.fault(err)))
+		}
+	}
 }
 
 // Named lists the events of a name that told of resources of a kind, in order.

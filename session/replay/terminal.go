@@ -28,9 +28,9 @@ const End = 100 * 365 * 24 * time.Hour
 // began: an api.FrameTime and the keyframe of the screen as it was then, what was
 // printed since, each piece after an api.FrameTime when that has moved on, and
 // api.FrameEnd. An api.FrameMarks after the keyframe, and between the pieces, says where
-// commands began, of those that did since the keyframe that the record has before. A part of the record that can't be read is an api.FrameDamage, and
-// then comes the keyframe with which it goes on, if there is one. A frame's data is
-// valid until the next one.
+// commands began, of those that did since the keyframe that the record has before. A part
+// of the record that can't be read is an api.FrameDamage, and then comes the keyframe with
+// which it goes on, if there is one. A frame's data is valid until the next one.
 func Terminal(ctx context.Context, st *store.Store, id string, offset time.Duration) iter.Seq2[api.Frame, error] {
 	return func(yield func(api.Frame, error) bool) {
 		began, err := started(ctx, st, id)
@@ -48,7 +48,14 @@ func Terminal(ctx context.Context, st *store.Store, id string, offset time.Durat
 		}
 		p := player{id: id, removed: removed, screen: screen.New(began.Cols, began.Rows), cols: began.Cols, rows: began.Rows, at: offset.Truncate(time.Millisecond), yield: yield}
 		lead := r.Lead(began.StartedAt)
-		p.begins = func(from time.Duration) ([]mark, error) { return begins(ctx, st, began, from) }
+		p.begins = func(after uint64) []mark { return begins(ctx, st, began, after) }
+		p.by = func(at time.Duration) uint64 {
+			e, err := st.EventBy(ctx, id, began.StartedAt.Add(at))
+			if err != nil {
+				return 0 // there was none
+			}
+			return e.Seq
+		}
 		for f, err := range r.From(p.at - lead) {
 			if err == nil {
 				err = ctx.Err()
@@ -64,29 +71,27 @@ func Terminal(ctx context.Context, st *store.Store, id string, offset time.Durat
 // mark is where a command began.
 type mark struct {
 	action int
+	seq    uint64
 	at     time.Duration
 	line   int // as the screen numbers it
 }
 
-// begins are the commands that began after a time, in their order.
-func begins(ctx context.Context, st *store.Store, s api.Session, from time.Duration) (out []mark, err error) {
-	for c, err := range st.Courses(ctx, s.ID, store.KindAction, 1, 0) {
-		at := c.At.Sub(s.StartedAt)
-		if err == nil && at < from {
-			continue
+// mostMarks is how many are read at once, and more than a scrollback has lines for.
+const mostMarks = 2000
+
+// begins are the next commands that began after an event, in their order. Where they can't be
+// read there are none: the rest is worth showing.
+func begins(ctx context.Context, st *store.Store, s api.Session, after uint64) (out []mark) {
+	for c, err := range st.Begun(ctx, s.ID, store.KindAction, after) {
+		if err != nil || len(out) == mostMarks {
+			break
 		}
 		var a struct{ Kind api.ActionKind }
-		if err == nil {
-			err = json.Unmarshal(c.Doc, &a)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if a.Kind == api.KindCommand {
-			out = append(out, mark{action: int(c.Key), at: at})
+		if json.Unmarshal(c.Doc, &a) == nil && a.Kind == api.KindCommand {
+			out = append(out, mark{action: int(c.Key), seq: c.Seq, at: c.At.Sub(s.StartedAt)})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // started is a session as it was first recorded: its terminal's first size is in no
@@ -110,12 +115,13 @@ type player struct {
 	removed    func() bool // meanwhile
 	screen     *screen.Screen
 	cols, rows int
-	at         time.Duration // of the session, the last that was passed on
-	begun      bool          // the screen was passed on
-	damage     bool          // something before that couldn't be read
-	begins     func(from time.Duration) ([]mark, error)
-	next       []mark // commands that begin later; nil before the first frame
-	marks      []mark // where others did
+	at         time.Duration                 // of the session, the last that was passed on
+	begun      bool                          // the screen was passed on
+	damage     bool                          // something before that couldn't be read
+	by         func(at time.Duration) uint64 // the last event by then
+	begins     func(after uint64) []mark
+	next       []mark // commands that begin later, as far as they were read; nil before the first frame
+	marks      []mark // where others did, at most mostMarks
 	yield      func(api.Frame, error) bool
 }
 
@@ -132,12 +138,7 @@ func (p *player) take(f store.Frame, at time.Duration, err error) bool {
 		p.yield(api.Frame{}, fmt.Errorf("cannot read the terminal's record: %w", err))
 		return false
 	case p.next == nil:
-		next, err := p.begins(at)
-		if err != nil {
-			p.yield(api.Frame{}, fmt.Errorf("cannot read where actions began: %w", err))
-			return false
-		}
-		p.next = append([]mark{}, next...)
+		p.next = append([]mark{}, p.begins(p.by(at))...)
 		return p.take(f, at, nil)
 	case !p.begun && at <= p.at:
 		p.show(f, at)
@@ -145,8 +146,8 @@ func (p *player) take(f store.Frame, at time.Duration, err error) bool {
 	case !p.begin():
 		return false
 	}
-	for ; len(p.next) > 0 && p.next[0].at < at; p.next = p.next[1:] {
-		if !p.pass(api.MarksFrame([]api.Begun{{Action: p.next[0].action}})) {
+	for m, ok := p.due(at); ok; m, ok = p.due(at) {
+		if !p.pass(api.MarksFrame([]api.Begun{{Action: m.action}})) {
 			return false
 		}
 	}
@@ -176,13 +177,24 @@ func (p *player) show(f store.Frame, at time.Duration) {
 	}
 }
 
+// due takes the next command that began before a time, if there is one.
+func (p *player) due(at time.Duration) (m mark, ok bool) {
+	if len(p.next) == 0 || p.next[0].at >= at {
+		return m, false
+	}
+	if m, p.next = p.next[0], p.next[1:]; len(p.next) == 0 {
+		p.next = append(p.next, p.begins(m.seq)...)
+	}
+	return m, true
+}
+
 // reach marks the commands that began before a time.
 func (p *player) reach(at time.Duration) {
-	for ; len(p.next) > 0 && p.next[0].at < at; p.next = p.next[1:] {
-		m := p.next[0]
+	for m, ok := p.due(at); ok; m, ok = p.due(at) {
 		m.line = p.screen.Line()
 		p.marks = append(p.marks, m)
 	}
+	p.marks = p.marks[max(0, len(p.marks)-mostMarks):]
 }
 
 // marked are the marks whose lines are still there.

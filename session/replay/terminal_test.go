@@ -397,3 +397,40 @@ func TestTerminalMarksCommands(t *testing.T) {
 		t.Errorf("of a screen that was recorded as a whole it is told where %q began", got)
 	}
 }
+
+// Of more commands than a scrollback has lines for the last are marked where a screen begins;
+// while it goes on all are.
+func TestTerminalMarksTheLast(t *testing.T) {
+	st := open(t)
+	s := session(t, st, "a", 40, 5)
+	p := newPrinter(t, st, "a", 40, 5)
+	p.print([]byte("before\r\n"))
+	var facts []store.Fact
+	for n := range 2*mostMarks + 5 {
+		doc := json.RawMessage(fmt.Sprintf(`{"n":%d,"kind":"command"}`, n+1))
+		facts = append(facts, store.Fact{Kind: store.KindAction, Key: int64(n + 1), Event: "action.held", Doc: doc})
+	}
+	if _, err := st.Append(t.Context(), s.ID, facts...); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(3 * time.Millisecond); time.Now().Before(end); {
+	}
+	p.print([]byte("after\r\n"))
+	p.close()
+	for from, want := range map[time.Duration]int{0: 2*mostMarks + 5, End: mostMarks} {
+		n, last := 0, 0
+		for f, err := range Terminal(t.Context(), st, s.ID, from) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Kind == api.FrameMarks {
+				for _, m := range f.Marks() {
+					n, last = n+1, m.Action
+				}
+			}
+		}
+		if n != want || last != len(facts) {
+			t.Errorf("from %v on %d are marked, want %d; the last is #%d", from, n, want, last)
+		}
+	}
+}
