@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"stepbox/session/api"
 	"stepbox/ui/intent"
 )
@@ -53,6 +55,33 @@ func plainQuestion() api.Question {
 	c.Parts, c.Env, c.Pipeline, c.Written, c.Sends, c.Unpinned, c.Sources = nil, nil, nil, false, nil, nil, nil
 	q.Command, q.Same = &c, "s1"
 	return q
+}
+
+// What is pasted, and a key that lets go of what the mouse selects, are keys to the guard.
+func TestInboxWaitsForAQuietKeyboard(t *testing.T) {
+	t.Parallel()
+	c := liveScene(1, plainQuestion())
+	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d.shows("$ go get")
+	d.press("tab")
+	selects := func() {
+		x, y := d.place("go get")
+		d.send(click(x, y))
+		d.send(tea.MouseMotionMsg{X: x + 4, Y: y, Button: tea.MouseLeft})
+		d.press("x")
+	}
+	for what, do := range map[string]func(){"pasted": func() { d.send(tea.PasteMsg{Content: "a"}) }, "let go": selects} {
+		d.advance(time.Second)
+		do()
+		d.advance(300 * time.Millisecond)
+		d.press("a")
+		d.shows("too soon")
+		if n := len(c.Decisions()); n > 0 {
+			t.Fatalf("%d answers soon after it was %s", n, what)
+		}
+	}
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
 }
 
 // What is held in all sessions is one list, that is answered where it stands: equal ones at

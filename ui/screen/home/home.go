@@ -221,12 +221,14 @@ func (s *Screen) Leave() intent.Intent {
 // New, Resume, Fork or Quit, of the selected session.
 func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	s.inbox.desk.Presses.Key(k.String(), s.cfg.Now())
+	var i intent.Intent
+	var cmd tea.Cmd
 	if s.drag.live { // it lets go of what the mouse selects
 		s.inbox.desk.Guard.Key(s.cfg.Now())
 		s.drag.held, s.drag.live = false, false
-		return nil, nil
+	} else {
+		i, cmd = s.key(k)
 	}
-	i, cmd := s.key(k)
 	s.inbox.desk.Guard.Key(s.cfg.Now())
 	return i, tea.Batch(cmd, s.inbox.settle())
 }
@@ -283,15 +285,16 @@ func (s *Screen) scope() []keys.Scope {
 }
 
 // Paste takes pasted text.
-func (s *Screen) Paste(text string) tea.Cmd {
+func (s *Screen) Paste(text string) (cmd tea.Cmd) {
 	d := s.dialogs.Top()
 	if w, ok := d.(dialog.Writer); ok {
 		w.Paste(text)
-		return s.listFolders()
+		cmd = s.listFolders()
 	} else if s.search.open && d == nil && !s.Opening && !s.entered {
-		return s.typed(func() { s.search.line.Insert(text) })
+		cmd = s.typed(func() { s.search.line.Insert(text) })
 	}
-	return nil
+	s.inbox.desk.Guard.Key(s.cfg.Now())
+	return tea.Batch(cmd, s.inbox.settle())
 }
 
 func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
