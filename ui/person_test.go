@@ -35,9 +35,11 @@ type person struct {
 	decided time.Time         // when the last one was seen, or something like it
 	got     string            // what the agent got so far
 	ended   bool              // the session is over
+	acts    bool              // what happens follows at once from what the person does
+	docked  bool              // the last frame had a dialog beside the panes that had the keys
 	front   bool              // the window is in front
 	turned  time.Time         // since when it is or isn't
-	drags   bool              // the mouse selects, or scrolls back: the next key may be about that
+	drags   bool              // the mouse selects: the next key is about that
 	did     []string
 }
 
@@ -71,6 +73,11 @@ func (p *person) fail(format string, args ...any) {
 func (p *person) look() {
 	aim := p.aim()
 	p.seen = append(p.seen, glimpse{p.clock(), aim, p.rooms()})
+	docked := p.docked
+	p.docked = p.m.bench != nil && p.rooms() && len(p.focused()) > 0 && p.pane() == ""
+	if docked && !p.docked && !p.acts {
+		p.decided = p.clock() // what had the keys went by itself
+	}
 	if w := p.cells.Width(); p.rooms() {
 		for _, l := range strings.Split(p.text(), "\n") {
 			if n := p.m.method.StringWidth(l); n > w {
@@ -180,14 +187,13 @@ func (p *person) does(msg tea.Msg) {
 	switch m := msg.(type) {
 	case tea.KeyPressMsg:
 		k, p.drags = p.stroke(m), false
-	case tea.MouseMotionMsg, tea.MouseWheelMsg:
+	case tea.MouseMotionMsg:
 		p.drags = true
 	case tea.MouseReleaseMsg:
 		p.drags = false
 	case tea.MouseClickMsg:
-		p.drags = false
 		if p.front && p.clock().Sub(p.turned) >= 400*time.Millisecond { // else it may be what brings the window to the front
-			p.led = false
+			p.led, p.drags = false, false
 		}
 	case tea.PasteMsg:
 		p.pressed = append(p.pressed, stroke{at: p.clock(), name: "paste", last: p.last()})
@@ -196,11 +202,13 @@ func (p *person) does(msg tea.Msg) {
 		_, p.front = msg.(tea.FocusMsg)
 		p.led, p.turned = false, p.clock()
 	}
+	p.acts = true
 	p.send(msg)
 	if p.over() {
 		return
 	}
 	p.look()
+	p.acts = false
 	p.settle()
 	p.judge()
 	p.got = p.agentGot()
