@@ -48,9 +48,8 @@ type marks map[string]string
 
 // glimpse is what of a frame an answer may be for, from a moment on.
 type glimpse struct {
-	at   time.Time
-	aim  map[string]bool // words of the contents that keys would be for
-	room bool            // the screen is large enough to show anything
+	at  time.Time
+	aim map[string]bool // words of the contents that keys would be for
 }
 
 // stroke is a key, or a paste, and what was in view before it.
@@ -72,7 +71,7 @@ func (p *person) fail(format string, args ...any) {
 // look remembers what is in view, and checks what holds of every frame.
 func (p *person) look() {
 	aim := p.aim()
-	p.seen = append(p.seen, glimpse{p.clock(), aim, p.rooms()})
+	p.seen = append(p.seen, glimpse{p.clock(), aim})
 	docked := p.docked
 	p.docked = p.m.bench != nil && p.rooms() && len(p.focused()) > 0 && p.pane() == ""
 	if docked && !p.docked && !p.acts {
@@ -183,6 +182,7 @@ func (p *person) does(msg tea.Msg) {
 	before := p.got
 	p.did = append(p.did, fmt.Sprintf("%d %T %v", p.clock().Sub(sceneNow).Milliseconds(), msg, msg))
 	agents, k, led, drags := p.typing(), "", p.led, p.drags
+	late := p.ended && strings.Contains(p.text(), "DISCONNECTED")
 	soon := p.clock().Sub(p.decided) < 400*time.Millisecond
 	switch m := msg.(type) {
 	case tea.KeyPressMsg:
@@ -214,7 +214,7 @@ func (p *person) does(msg tea.Msg) {
 	p.got = p.agentGot()
 	switch sent := p.got[min(len(before), len(p.got)):]; {
 	case k == "" || p.over():
-	case !p.rooms(), p.ended && strings.Contains(p.text(), "DISCONNECTED"): // who sees nothing, or not yet the end, may mean anything
+	case !p.rooms(), late: // who sees nothing, or not yet the end, may mean anything
 	case led && keys.IsLeader(key(k)): // twice: it is the agent's if the keys are
 	case sent != "" && (!agents || soon):
 		p.fail("the agent got %q of %s, which was ours\n%s", sent, k, p.text())
@@ -342,7 +342,7 @@ func (p *person) inView(words string, until time.Time) bool {
 		if !g.at.Before(until) {
 			continue
 		}
-		if !g.room || !g.aim[words] {
+		if !g.aim[words] {
 			return false
 		}
 		if !g.at.After(from) {
