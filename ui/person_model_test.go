@@ -175,7 +175,7 @@ func lives(t *testing.T, rt *rapid.T) *world {
 // uses is one thing that a person does.
 func (w *world) uses(t *rapid.T, all []tea.KeyPressMsg) {
 	x, y := rapid.IntRange(0, max(0, w.cells.Width()-1)).Draw(t, "x"), rapid.IntRange(0, max(0, w.cells.Height()-1)).Draw(t, "y")
-	switch what := rapid.SampledFrom([]string{"key", "key", "key", "answer", "answer", "answer", "held down", "leader", "click", "drag", "release", "wheel", "size", "paste", "window", "tick"}).Draw(t, "what"); what {
+	switch what := rapid.SampledFrom([]string{"key", "key", "key", "answer", "answer", "answer", "held down", "overtaken", "leader", "click", "drag", "release", "wheel", "size", "paste", "window", "tick"}).Draw(t, "what"); what {
 	case "key":
 		w.does(rapid.SampledFrom(all).Draw(t, "key"))
 	case "answer":
@@ -192,6 +192,17 @@ func (w *world) uses(t *rapid.T, all []tea.KeyPressMsg) {
 		}
 		if w.waits(time.Second); w.judged > n+1 {
 			w.fail("%s, held down, answered %d\n%s", k, w.judged-n, w.text())
+		}
+	case "overtaken": // what they are about to answer becomes something else
+		for _, k := range rapid.SampledFrom([][]string{{}, {"enter"}, {"tab"}, {leader, "a"}, {leader, "4"}}).Draw(t, "to") {
+			w.does(key(k))
+		}
+		w.waits(500 * time.Millisecond)
+		if id, any := w.some(t); any && !w.ended {
+			w.asks(id)
+			w.settle()
+			w.passes(t)
+			w.does(key(rapid.SampledFrom([]string{"a", "y", "d", "n", "i"}).Draw(t, "answer")))
 		}
 	case "leader":
 		w.does(key(leader))

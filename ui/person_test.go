@@ -35,7 +35,7 @@ type person struct {
 	decided time.Time         // when the last one was seen, or something like it
 	got     string            // what the agent got so far
 	ended   bool              // the session is over
-	acts    bool              // what happens follows at once from what the person does
+	acts    bool              // what happens follows at once from a key
 	docked  bool              // the last frame had a dialog beside the panes that had the keys
 	front   bool              // the window is in front
 	turned  time.Time         // since when it is or isn't
@@ -202,7 +202,7 @@ func (p *person) does(msg tea.Msg) {
 		_, p.front = msg.(tea.FocusMsg)
 		p.led, p.turned = false, p.clock()
 	}
-	p.acts = true
+	_, p.acts = msg.(tea.KeyPressMsg)
 	p.send(msg)
 	if p.over() {
 		return
