@@ -84,6 +84,23 @@ func TestInboxWaitsForAQuietKeyboard(t *testing.T) {
 	d.decided(api.AnswerApprove)
 }
 
+// Where there is no room for the list of what is held, or to name what is denied, nothing is
+// answered.
+func TestInboxNeedsRoom(t *testing.T) {
+	t.Parallel()
+	c := liveScene(1, plainQuestion())
+	d := drive(t, c, 40, 12, Options{Theme: "plain"})
+	d.shows("$ go get")
+	d.send(tea.WindowSizeMsg{Width: 30, Height: 8})
+	d.calmly("tab", "d", "enter", "n", "d", "enter")
+	d.decided()
+	d.calmly("n")
+	d.shows("too little room")
+	d.send(tea.WindowSizeMsg{Width: 60, Height: 20})
+	d.calmly("pgdown", "n")
+	d.decided(api.AnswerStepOver)
+}
+
 // What is held in all sessions is one list, that is answered where it stands: equal ones at
 // once, with the quiet time that every answer takes.
 func TestInboxAnswersEqualOnes(t *testing.T) {

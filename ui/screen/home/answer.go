@@ -16,8 +16,12 @@ import (
 	"stepbox/ui/state"
 )
 
-// tooSoon says so for as long as it takes to read.
+// tooSoon says so for as long as it takes to read, or that it never is time in so little room.
 func (b *inbox) tooSoon() tea.Cmd {
+	if b.blind {
+		b.Notice = "too little room to answer"
+		return nil
+	}
 	b.Notice = dialog.TooSoon
 	return b.after(2*time.Second, func() tea.Cmd {
 		if b.Notice == dialog.TooSoon {

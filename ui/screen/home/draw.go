@@ -12,6 +12,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
+	"stepbox/ui/layout"
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/terminal"
 )
@@ -25,7 +26,8 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	body := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), area.Dy()-2)
 	s.inbox.whole, s.drag.boxes = false, s.drag.boxes[:0]
 	defer func() { s.drag.draw(dst, f.P) }()
-	if s.inbox.blind = body.Dy() < 4; s.inbox.blind {
+	s.inbox.blind = layout.KindOf(area.Dx(), area.Dy()) == layout.TooSmall
+	if body.Dy() < 4 {
 		return nil
 	}
 	var cursor *tea.Cursor

@@ -34,7 +34,7 @@ type inbox struct {
 	cursor  int
 	chosen  answer.Ref // the first of the selected row; it stays selected wherever the row goes
 	whole   bool       // the selected row, as it was drawn last, shows all that an answer covers
-	blind   bool       // there is no room: nothing that keys could be about was drawn
+	blind   bool       // there is too little room: what keys would be about isn't in view, or not all of it
 
 	emptied time.Time // when nothing was left, with the keys here
 }
