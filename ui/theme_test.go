@@ -29,6 +29,8 @@ func TestThemeIsChosen(t *testing.T) {
 		d.shows("Colours")
 		d.press("down")
 		shown("contrast")
+		d.press("1", "enter") // no theme has that in its name
+		shown("dark")
 		d.press("esc")
 		shown("dark")
 		d.press(open...)

@@ -25,6 +25,7 @@ type Palette struct {
 	line  Line
 	title string
 	does  string // what enter does
+	menu  bool   // a number is no action's
 	at    int
 	first int // first command in view
 }
@@ -38,7 +39,7 @@ func NewPalette(all []keys.Binding, why func(intent.Intent) string, below func()
 // NewMenu offers a few of them.
 func NewMenu(title string, all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
 	p := NewPalette(all, why, below)
-	p.title, p.does = title, "choose"
+	p.title, p.does, p.menu = title, "choose", true
 	return p
 }
 
@@ -108,7 +109,7 @@ func (p *Palette) found() []keys.Binding {
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.score - b.score })
 	var out []keys.Binding
-	if n, err := strconv.Atoi(strings.TrimLeft(want, "#:")); err == nil {
+	if n, err := strconv.Atoi(strings.TrimLeft(want, "#:")); err == nil && !p.menu {
 		out = append(out, keys.Command(fmt.Sprintf("go to #%d", n), "select this action in Actions", intent.GoTo{Action: n}))
 	}
 	for _, h := range hits {
