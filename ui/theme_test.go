@@ -2,7 +2,9 @@ package ui
 
 import (
 	"testing"
+	"time"
 
+	"stepbox/session/api"
 	"stepbox/ui/config"
 	"stepbox/ui/kept"
 )
@@ -66,4 +68,20 @@ func TestColoursHaveTheKeysAlone(t *testing.T) {
 	d.press("c")
 	d.shows("┏━ Colours")
 	d.lacks("┏ Live")
+}
+
+// The key that ends the choosing is one to the guard of what lies below.
+func TestColoursBeginTheQuietTime(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(plainQuestion()), 120, 35, "plain")
+	d.press(leader, "a")
+	d.calmly(leader, "c")
+	d.shows("Colours")
+	d.calmly("esc")
+	d.advance(300 * time.Millisecond)
+	d.press("n")
+	d.shows("too soon")
+	d.decided()
+	d.calmly("n")
+	d.decided(api.AnswerStepOver)
 }
