@@ -16,6 +16,7 @@ import (
 func many(n int) *fakeClient {
 	s := newScene()
 	list := slices.Clone(s.Sessions[:1])
+	list[0].Held = 0 // as its events say
 	for i := range n {
 		x := s.Sessions[2+i%4]
 		x.ID, x.Name = fmt.Sprintf("p%07d", i), fmt.Sprintf("%s-%d", x.Name, i)
@@ -539,6 +540,7 @@ func TestGoldenHome(t *testing.T) {
 					d.shows("Screen of")
 				}
 				d.until("the list is read", func() bool { return !d.m.home.Reading() })
+				d.idle()
 				d.golden()
 			})
 		}
