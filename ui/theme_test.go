@@ -70,6 +70,20 @@ func TestColoursHaveTheKeysAlone(t *testing.T) {
 	d.lacks("┏ Live")
 }
 
+// Nor has any pane of the workbench it, nor is a question read that lies below.
+func TestColoursAreNotReadThrough(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
+	d.press(leader, "c")
+	d.shows("┏━ Colours")
+	d.lacks("┏ 1 Terminal")
+	d.press("esc", leader, "a")
+	d.shows("#13 command held")
+	d.press(leader, "c")
+	d.shows("┏━ Colours")
+	d.lacks("┏━ ◆ #13")
+}
+
 // The key that ends the choosing is one to the guard of what lies below.
 func TestColoursBeginTheQuietTime(t *testing.T) {
 	t.Parallel()

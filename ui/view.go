@@ -39,7 +39,7 @@ func (m *Model) frame(cells uv.ScreenBuffer) (out display.Frame) {
 		}
 	}()
 	if m.bench != nil {
-		m.bench.Spin = m.spin.String()
+		m.bench.Spin, m.bench.Covered = m.spin.String(), m.pick != nil
 		out.Cursor = m.bench.Draw(dst, area, m.palette)
 		out.Title = m.bench.WindowTitle()
 		return out

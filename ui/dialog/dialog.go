@@ -252,7 +252,11 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	}
 	paint.Fill(dst, frame, p.S(themes.Surface))
 	border := p.S(themes.SurfaceBorder)
-	paint.Heavy(dst, frame, border)
+	if s.dock > 0 && !f.Focused {
+		paint.Thin(dst, frame, border)
+	} else {
+		paint.Heavy(dst, frame, border)
+	}
 	x, y, end := frame.Min.X, frame.Min.Y, frame.Max.X-2
 	paint.Point(dst, uv.Pos(x+3, y))
 	n := paint.Text(dst, x+2, y, end, " ", border)

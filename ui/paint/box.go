@@ -130,6 +130,9 @@ func edge(dst uv.Screen, area uv.Rectangle, glyphs [6]string, st uv.Style) {
 // Heavy draws the heavy border that dialogs have.
 func Heavy(dst uv.Screen, area uv.Rectangle, st uv.Style) { edge(dst, area, heavy, st) }
 
+// Thin draws the border of a dialog while something else has the keys.
+func Thin(dst uv.Screen, area uv.Rectangle, st uv.Style) { edge(dst, area, thin, st) }
+
 // Rule draws a horizontal line.
 func Rule(dst uv.Screen, x, y, end int, st uv.Style) {
 	cell := uv.Cell{Content: [...]string{"─", "-", " "}[SignsOf(dst)], Width: 1, Style: st}

@@ -20,7 +20,8 @@ import (
 // core is what the controllers of a screen share: the connection, what is known
 // of the session, what is said to the person, and how requests are made.
 type core struct {
-	Spin string // the mark beside what takes long, or ""; told before each frame
+	Spin    string // the mark beside what takes long, or ""; told before each frame
+	Covered bool   // something that isn't the workbench's has the keys, and lies over it; likewise
 
 	cfg    Config
 	link   *link.Link

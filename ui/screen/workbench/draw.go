@@ -59,7 +59,7 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		}
 		pf := f
 		pf.Number = strconv.Itoa(int(pane.id))
-		pf.Focused = pane.id == s.view.focus && (docked == nil || docked != top)
+		pf.Focused = pane.id == s.view.focus && (docked == nil || docked != top) && !s.Covered
 		pf.Zoomed = pf.Focused && s.view.zoom
 		if c := pane.draw(dst, r, pf); c != nil {
 			cursor = c
@@ -75,14 +75,14 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	defer s.panel(dst, body, f)
 	if docked != nil {
 		df := f
-		df.Focused = docked == top && !s.panelled()
+		df.Focused = docked == top && !s.panelled() && !s.Covered
 		cursor = docked.Draw(dst, s.view.panes.Dock, df)
 	}
 	if top == nil || docked == top {
 		return cursor
 	}
 	paint.Behind(dst, body, p.S(themes.Faint))
-	f.Focused = !s.panelled()
+	f.Focused = !s.panelled() && !s.Covered
 	return top.Draw(dst, body, f)
 }
 

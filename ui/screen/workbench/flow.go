@@ -29,7 +29,7 @@ type flow struct {
 // that did something here isn't the agent's while it is held down, either.
 func (k *asking) drops(key string) bool {
 	f, now, repeat := &k.flow, k.cfg.Now(), state.QuietTime // keys that repeat come later where the machine is busy
-	if f.first && k.dialogs.Top() == nil { // of those for a question it is told when they answer it
+	if f.first && k.dialogs.Top() == nil {                  // of those for a question it is told when they answer it
 		repeat = state.FirstRepeat
 	}
 	if held := key == f.dropped && now.Sub(f.last) < repeat; !held && !k.desk.JustDecided() {
