@@ -71,6 +71,9 @@ func (p *person) fail(format string, args ...any) {
 // look remembers what is in view, and checks what holds of every frame.
 func (p *person) look() {
 	aim := p.aim()
+	if n := len(p.seen); p.led && n > 0 {
+		aim = p.seen[n-1].aim // the leader's panel lies over it for a moment
+	}
 	p.seen = append(p.seen, glimpse{p.clock(), aim})
 	docked := p.docked
 	p.docked = p.m.bench != nil && p.rooms() && len(p.focused()) > 0 && p.pane() == ""
