@@ -300,6 +300,8 @@ func TestReplayPlays(t *testing.T) {
 	d.shows("‖ ")
 	d.press("space", "end")
 	d.shows("■ 00:14:09")
+	d.press("R") // of what is over there is only the past
+	d.shows("▶ 00:0")
 }
 
 // A session is called what it is called now, at every moment of its record.

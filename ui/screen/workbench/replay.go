@@ -70,7 +70,12 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 	off, _ := t.here()
 	switch i := i.(type) {
 	case intent.Replay:
-		if !t.wanted {
+		switch {
+		case t.wanted:
+		case s.Over(): // there is nothing to look at beside what was
+			t.jump("start", 0)
+			t.play(true)
+		default:
 			t.seek(off)
 		}
 	case intent.Play:
