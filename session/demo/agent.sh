@@ -33,7 +33,7 @@ echo "greet.sh greets nobody" >> notes.txt
 sed -i 's/nobody/"$1"/' greet.sh
 
 say "And I test again."
-you "#5: approve it (a)."
+you "what #4 changed comes first: keep it (y). Then #5: approve it (a)."
 sh test.sh
 echo "   the test ended with $?"
 
