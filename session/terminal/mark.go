@@ -35,7 +35,11 @@ func (t *Terminal) printed() int64 {
 	}
 	for {
 		taken, waiting := t.taken.Load(), 0
-		if err := raw.Control(func(fd uintptr) { waiting, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil {
+		if err := raw.Control(func(fd uintptr) {
+			// To be polled has the kernel hand on what was printed last (n_tty_poll).
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			waiting, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		}); err != nil {
 			waiting = 0 // it is closed: nothing more comes
 		}
 		if t.taken.Load() == taken {
