@@ -36,7 +36,7 @@ func TestMemoryLimit(t *testing.T) {
 // TestMemoryLimitBelowPID1: where the agent may have less than PID 1 takes, and
 // each of its programs takes less too, it is still not PID 1 that is killed.
 func TestMemoryLimitBelowPID1(t *testing.T) {
-	run := newRig(t).limited(Limits{Memory: 20 << 20, Pids: 100}, "/bin/sh", "-c",
+	run := newRig(t).limited(Limits{Memory: 28 << 20, Pids: 100}, "/bin/sh", "-c",
 		`for i in $(seq 24); do bash -c 'while :; do x=$x$(printf %1000000s); done' & all="$all $!"; done
 		for p in $all; do wait $p; echo status $?; done; echo the agent goes on`)
 	out, exit := run.wait()
