@@ -121,7 +121,7 @@ func ConfirmMode(from, to api.Mode) *Confirm {
 		}
 		if held > 0 {
 			out = append(out, row{})
-			out = append(out, wrapped(dst, "What is held and wouldn't be there runs at once. Held now: "+paint.Count(held, "thing", "things")+".", width, themes.Warn)...)
+			out = append(out, wrapped(dst, "Held now: "+paint.Count(held, "thing", "things")+". Commands and edits stay held; connections that pass there go on at once.", width, themes.Warn)...)
 		}
 		return out
 	}
