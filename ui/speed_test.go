@@ -10,6 +10,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/sys/unix"
 
 	"stepbox/session/api"
@@ -58,6 +59,7 @@ func timing(b *testing.B, d *driver, cols, rows int) *timed {
 		b.Fatal(err)
 	}
 	b.Cleanup(t.display.Close)
+	t.take(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 	t.take(tea.WindowSizeMsg{Width: cols, Height: rows})
 	return t
 }

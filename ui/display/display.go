@@ -21,6 +21,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 )
@@ -58,6 +59,8 @@ type Display struct {
 	text   *bytes.Buffer // what diff writes
 	shown  Frame
 	synced bool // the terminal shows what is between two marks at once
+
+	colours colorprofile.Profile // what the terminal has; nothing is drawn before it is known
 
 	places map[placed]string // characters in doubt, as they are written
 	doubts map[rune]bool     // whether one is
@@ -174,7 +177,11 @@ func (d *Display) Update(msg tea.Msg) (own bool) {
 		d.diff.Erase()
 		d.diff.Resize(m.Width, m.Height)
 	case tea.ColorProfileMsg:
-		d.diff.SetColorProfile(m.Profile)
+		if d.colours != m.Profile {
+			d.colours = m.Profile
+			d.diff.SetColorProfile(m.Profile)
+			d.diff.Erase() // what stays the same was written with other colours
+		}
 	case tea.ModeReportMsg:
 		switch m.Mode {
 		case ansi.ModeSynchronizedOutput:
@@ -196,7 +203,7 @@ func (d *Display) Update(msg tea.Msg) (own bool) {
 // Refresh draws a frame if one is due, or sees to it that it will be. It is called
 // after each message.
 func (d *Display) Refresh() {
-	if !d.changed || d.waits || d.writing || d.cells.RenderBuffer == nil || d.cells.Bounds().Empty() {
+	if !d.changed || d.waits || d.writing || d.colours == colorprofile.Unknown || d.cells.RenderBuffer == nil || d.cells.Bounds().Empty() {
 		return
 	}
 	now := time.Now()

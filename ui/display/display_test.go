@@ -2,12 +2,14 @@ package display
 
 import (
 	"bytes"
+	"image/color"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
@@ -56,6 +58,7 @@ func view(t *testing.T) *viewed {
 		t.Fatal(err)
 	}
 	v.received()
+	v.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 	t.Cleanup(func() {
 		close(v.slow.take)
 		v.Close()
@@ -209,6 +212,47 @@ func TestFrame(t *testing.T) {
 	}
 }
 
+// The terminal's size may be known before its colours, and those may turn out to be others.
+func TestNothingKeepsWrongColours(t *testing.T) {
+	var out bytes.Buffer
+	red := func(dst uv.ScreenBuffer) Frame {
+		dst.SetCell(0, 0, &uv.Cell{Content: "x", Width: 1, Style: uv.Style{Fg: color.RGBA{R: 255, A: 255}}})
+		return Frame{}
+	}
+	msgs := make(chan tea.Msg, 10)
+	d, err := Open(strings.NewReader(""), &out, []string{"TERM=xterm"}, red, func(m tea.Msg) { msgs <- m })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	drawn := func(m tea.Msg) string {
+		d.taken.Lock()
+		out.Reset()
+		d.taken.Unlock()
+		d.Update(m)
+		for d.Refresh(); d.writing || d.waits; d.Refresh() {
+			d.Update(<-msgs)
+		}
+		d.taken.Lock()
+		defer d.taken.Unlock()
+		return out.String()
+	}
+	for {
+		if _, ok := (<-msgs).(tea.WindowSizeMsg); ok {
+			break // its own guess
+		}
+	}
+	if s := drawn(tea.WindowSizeMsg{Width: 10, Height: 3}); s != "" {
+		t.Errorf("without knowing colours %q is drawn", s)
+	}
+	if s := drawn(tea.ColorProfileMsg{Profile: colorprofile.ANSI}); !strings.Contains(s, "\x1b[91mx") {
+		t.Errorf("with sixteen colours %q is drawn", s)
+	}
+	if s := drawn(tea.ColorProfileMsg{Profile: colorprofile.TrueColor}); !strings.Contains(s, "\x1b[38;2;255;0;0mx") {
+		t.Errorf("with all colours %q is drawn", s)
+	}
+}
+
 // Every mode that is set is taken back.
 func TestTerminalIsLeftAsItWas(t *testing.T) {
 	var out bytes.Buffer
@@ -217,6 +261,7 @@ func TestTerminalIsLeftAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Update(tea.ModeReportMsg{Mode: ansi.ModeUnicodeCore, Value: ansi.ModeReset})
+	d.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 	d.Update(tea.WindowSizeMsg{Width: 10, Height: 3})
 	d.Refresh()
 	d.Close()
