@@ -234,7 +234,7 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 			}
 		}
 	}
-	paint.Scrollbar(dst, body.Min.X+left, uv.Rect(body.Min.X, body.Min.Y+len(head), left, height), b.first, len(list), f.P.On(themes.Border, themes.Surface))
+	paint.Scrollbar(dst, body.Min.X+left, uv.Rect(body.Min.X, body.Min.Y+len(head), left, height), b.first, len(list), f.P.S(themes.SurfaceMuted))
 }
 
 // look notes what of the list is in view, in so many rows.

@@ -282,7 +282,7 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 // drawFoot draws the rule, what stands above the keys, and these.
 func (s *sheet) drawFoot(dst uv.Screen, r uv.Rectangle, p *paint.Palette, foot [][]paint.Hint, note text) {
 	x, at, end := r.Min.X+3, r.Min.Y, r.Max.X-3
-	paint.Rule(dst, r.Min.X+1, at, r.Max.X-1, p.On(themes.Border, themes.Surface))
+	paint.Rule(dst, r.Min.X+1, at, r.Max.X-1, p.S(themes.SurfaceMuted))
 	if s.total > s.height && (s.dock == 0 || paint.Width(dst, note.s)+24 < end-x) {
 		words := "more below (pgdn)"
 		switch {
