@@ -156,6 +156,17 @@ type Screen struct {
 	None    bool // it has no colours
 }
 
+// Dark guesses whether the background of a terminal that doesn't tell is dark, from
+// COLORFGBG, as rxvt and Konsole set it: the colours of text and background, 0 to 15.
+func Dark(getenv func(string) string) bool {
+	_, ground, _ := strings.Cut(getenv("COLORFGBG"), ";")
+	if at := strings.LastIndexByte(ground, ';'); at >= 0 {
+		ground = ground[at+1:] // rxvt has an image's in between
+	}
+	n, err := strconv.Atoi(ground)
+	return err != nil || n != 7 && (n < 9 || n > 15)
+}
+
 // Choose names the theme to use: what the person wants when that isn't empty, in its
 // form for light backgrounds where there is one; plain when NO_COLOR is set (see
 // no-color.org: any value but the empty one) or there are no colours; the terminal's own

@@ -163,6 +163,18 @@ func TestLoadOwnThemeFirst(t *testing.T) {
 	}
 }
 
+func TestDark(t *testing.T) {
+	for set, want := range map[string]bool{
+		"": true, "garbage": true, "15": true, // says nothing
+		"15;0": true, "7;8": true, "15;default;0": true, "15;default": true, "12;-1": true, "0;99": true,
+		"0;15": false, "0;7": false, "0;default;15": false, "8;11": false,
+	} {
+		if got := Dark(func(string) string { return set }); got != want {
+			t.Errorf("with COLORFGBG=%s the background is dark: %v", set, got)
+		}
+	}
+}
+
 func TestChoose(t *testing.T) {
 	env := func(kv ...string) func(string) string {
 		return func(k string) string {

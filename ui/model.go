@@ -98,7 +98,7 @@ func New(o Options) *Model {
 	if o.Config == nil {
 		o.Config = config.Load(func(string) string { return "" })
 	}
-	m := &Model{opt: o, dark: true, method: ansi.WcWidth, copies: make(map[string]bool)}
+	m := &Model{opt: o, dark: themes.Dark(o.Getenv), method: ansi.WcWidth, copies: make(map[string]bool)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	if m.kept = m.keptTheme(); !themes.IsName(m.kept) {
 		m.kept = ""
