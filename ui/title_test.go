@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
+	"stepbox/ui/config"
 )
 
 // The title line says where the keys go, and of a zoomed pane that it is.
@@ -81,5 +82,29 @@ func TestNothingIsOfferedForNothing(t *testing.T) {
 			d.lacks(words)
 		}
 		d.shows("z zoom")
+	}
+}
+
+// What the window's title says reaches it whole: as ASCII within GNU screen, as words for
+// a reader.
+func TestWindowTitle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		sty, want string
+		plain     bool
+	}{
+		{"", "◆ 1 held — fix-tests · stepbox", false},
+		{"123.pts-0.host", "* 1 held - fix-tests - stepbox", false},
+		{"", "1 held - fix-tests, stepbox", true},
+		{"123.pts-0.host", "1 held - fix-tests, stepbox", true},
+	} {
+		d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Config: &config.Config{Plain: tt.plain, Notify: config.Notify{Title: true}},
+			Getenv: func(k string) string { return map[string]string{"STY": tt.sty}[k] }})
+		d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && d.c.LastTerminal() != nil })
+		put(d, ask(6, 14, "rm x"))
+		d.until("it is told", func() bool { return strings.Contains(d.frame.Title, "held") })
+		if d.frame.Title != tt.want {
+			t.Errorf("STY=%s: the title is %q, want %q", tt.sty, d.frame.Title, tt.want)
+		}
 	}
 }

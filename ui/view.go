@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,6 +11,9 @@ import (
 	"stepbox/ui/display"
 	"stepbox/ui/paint"
 )
+
+// titleCells is how much of a title any window shows.
+const titleCells = 120
 
 // Draw draws the frame into cells, which are blank.
 func (m *Model) Draw(dst uv.ScreenBuffer) display.Frame {
@@ -20,7 +24,28 @@ func (m *Model) Draw(dst uv.ScreenBuffer) display.Frame {
 	if !m.opt.Config.Notify.Title {
 		out.Title = ""
 	}
+	out.Title = m.title(out.Title)
 	return out
+}
+
+// title is a window's title in characters that get through to it. GNU screen hands on the
+// last eight bits of each, and some of those end the title in the middle of the screen.
+func (m *Model) title(s string) string {
+	dst := paint.Screen{ScreenBuffer: uv.ScreenBuffer{Method: m.method}, Signs: m.palette.Signs}
+	screen := m.opt.Getenv("STY") != ""
+	if screen {
+		dst.Signs = max(dst.Signs, paint.ASCII)
+	}
+	s = paint.Shorten(dst, s, titleCells)
+	if !screen {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 func (m *Model) frame(cells uv.ScreenBuffer) (out display.Frame) {
