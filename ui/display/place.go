@@ -29,10 +29,21 @@ const mostColumns = 64
 // mostPlaced bounds how many are remembered.
 const mostPlaced = 4096
 
+// coloured is a blank with a ground of its own within GNU screen, which erases to no
+// colour: it is never erased to.
+const coloured = "\u00a0"
+
 // place has the characters of a line that are in doubt say where they stand.
 func (d *Display) place(line uv.Line) {
 	for x := range line {
 		c := &line[x]
+		if d.within {
+			c.Style.Attrs &^= uv.AttrItalic // it would be reversed
+			if c.Content == " " && c.Style.Bg != nil {
+				c.Content = coloured
+				continue
+			}
+		}
 		if len(c.Content) < 2 || c.Width < 1 || !d.doubtful(c.Content) {
 			continue
 		}

@@ -2,6 +2,7 @@ package display
 
 import (
 	"bytes"
+	"image/color"
 	"strings"
 	"testing"
 
@@ -38,9 +39,9 @@ func hardFrame(dst uv.ScreenBuffer) Frame {
 }
 
 // bytesOf is what a terminal gets of a frame.
-func bytesOf(t *testing.T, cols, rows int, draw func(uv.ScreenBuffer) Frame) string {
+func bytesOf(t *testing.T, cols, rows int, draw func(uv.ScreenBuffer) Frame, environ ...string) string {
 	t.Helper()
-	d, err := Open(strings.NewReader(""), &bytes.Buffer{}, []string{"TERM=xterm-256color"}, draw, func(tea.Msg) {})
+	d, err := Open(strings.NewReader(""), &bytes.Buffer{}, append(environ, "TERM=xterm-256color"), draw, func(tea.Msg) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,5 +104,26 @@ func TestPlacedCharactersStay(t *testing.T) {
 	}
 	if v.writing {
 		t.Error("a frame that differs in nothing was written")
+	}
+}
+
+// GNU screen erases to no colour, and reverses what is italic.
+func TestWithinScreen(t *testing.T) {
+	ground := func(dst uv.ScreenBuffer) Frame {
+		for x := range 20 {
+			dst.SetCell(x, 0, &uv.Cell{Content: " ", Width: 1, Style: uv.Style{Bg: color.RGBA{R: 255, A: 255}}})
+		}
+		dst.SetCell(0, 1, &uv.Cell{Content: "i", Width: 1, Style: uv.Style{Attrs: uv.AttrItalic}})
+		return Frame{}
+	}
+	for _, tt := range []struct {
+		environ []string
+		written int
+		italic  bool
+	}{{nil, 0, true}, {[]string{"STY=1.pts-0.host"}, 20, false}} {
+		text := bytesOf(t, 20, 2, ground, tt.environ...)
+		if strings.Count(text, coloured) != tt.written || strings.Contains(text, "\x1b[3mi") != tt.italic {
+			t.Errorf("with %v it is drawn by %q", tt.environ, text)
+		}
 	}
 }
