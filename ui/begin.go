@@ -54,8 +54,11 @@ func (m *Model) drawBeginning(dst uv.Screen, area uv.Rectangle) {
 	top := uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1)
 	paint.Fill(dst, top, p.S(themes.Bar))
 	paint.Text(dst, top.Min.X, top.Min.Y, top.Max.X, " stepbox ", p.S(themes.Brand))
-	x, y := area.Min.X+2, area.Min.Y+2
-	x = paint.Text(dst, x, y, area.Max.X, "making the sandbox… ", p.S(themes.Text))
+	x, y, words := area.Min.X+2, area.Min.Y+2, "making the sandbox… "
+	if m.opt.Begin == nil {
+		words = "opening the session… "
+	}
+	x = paint.Text(dst, x, y, area.Max.X, words, p.S(themes.Text))
 	paint.Text(dst, x, y, area.Max.X, m.spin.String(), p.S(themes.Muted))
 	paint.Text(dst, area.Min.X+2, area.Max.Y-1, area.Max.X, "ctrl+c leaves it", p.S(themes.Muted))
 }

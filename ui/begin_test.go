@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -49,4 +50,13 @@ func TestBegin(t *testing.T) {
 		d.until("it is left", func() bool { return d.quit })
 		d.m.Close() // waits for what makes it, which ends with its context
 	})
+}
+
+// Until a session that is asked for is found, nothing else is shown, nor takes keys.
+func TestOpening(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	if seen := d.seen.String(); !strings.Contains(seen, "opening the session") || strings.Contains(seen, " Past ") {
+		t.Errorf("before the session something else was shown:\n%s", seen[:min(len(seen), 4000)])
+	}
 }

@@ -50,7 +50,7 @@ type Model struct {
 	chosen string          // the theme that is chosen there; "": none was
 	kept   string          // the one that was chosen in an earlier run
 
-	beginning bool                     // the session to join is being made
+	beginning bool                     // the session to join is being made, or looked up
 	away      func(func() error) error // has another program have the terminal; nil: there is none
 	notify    notifier
 	copies    map[string]bool // by session: whether its agent may copy to the person's clipboard
@@ -156,6 +156,7 @@ func (m *Model) Init() tea.Cmd {
 	case m.opt.Begin != nil:
 		return tea.Batch(m.tick(), m.watchThemes(), m.watchConfig(), m.begin())
 	case m.opt.Session != "":
+		m.beginning = true
 		return tea.Batch(m.tick(), m.watchThemes(), m.watchConfig(), m.find(opened{id: m.opt.Session}))
 	}
 	return tea.Batch(m.tick(), m.watchThemes(), m.watchConfig(), m.goHome())
