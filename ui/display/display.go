@@ -257,8 +257,9 @@ func (d *Display) frame() []byte {
 	for y, line := range d.cells.Lines {
 		d.place(line)
 		d.cells.Touched[y] = nil
-		if !slices.Equal(line, d.before.Line(y)) {
-			d.cells.TouchLine(0, y, len(line)) // the others need no closer look
+		if !slices.Equal(line, d.before.Line(y)) { // the others need no closer look
+			d.cells.TouchLine(0, max(0, y-1), len(line)) // it may be erased with this one
+			d.cells.TouchLine(0, y, len(line))
 		}
 	}
 	d.diff.Render(d.cells.RenderBuffer)

@@ -265,12 +265,12 @@ func TestTerminalIsLeftAsItWas(t *testing.T) {
 	d.Update(tea.WindowSizeMsg{Width: 10, Height: 3})
 	d.Refresh()
 	d.Close()
-	on := map[string]bool{"25": true}
+	on := map[string]bool{"25": true, "7": true}
 	for _, m := range regexp.MustCompile(`\x1b\[\?(\d+)([hl])`).FindAllStringSubmatch(out.String(), -1) {
 		on[m[1]] = m[2] == "h"
 	}
 	for mode, set := range on {
-		if set != (mode == "25") {
+		if ordinarily := mode == "25" || mode == "7"; set != ordinarily {
 			t.Errorf("mode %s is left %v", mode, set)
 		}
 	}

@@ -33,10 +33,16 @@ const mostPlaced = 4096
 // colour: it is never erased to.
 const coloured = "\u00a0"
 
-// place has the characters of a line that are in doubt say where they stand.
+// place has the characters of a line that are in doubt say where they stand. What another
+// character has left of a wide one is a blank.
 func (d *Display) place(line uv.Line) {
-	for x := range line {
+	for x, end := 0, 0; x < len(line); x++ {
 		c := &line[x]
+		if c.Width > 0 {
+			end = x + c.Width
+		} else if x >= end {
+			c.Content, c.Width = " ", 1
+		}
 		if d.within {
 			c.Style.Attrs &^= uv.AttrItalic // it would be reversed
 			if c.Content == " " && c.Style.Bg != nil {

@@ -18,11 +18,15 @@ import (
 
 // Modes that hold while the interface is shown, and what undoes them.
 const (
-	entering = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste + ansi.SetModeFocusEvent +
+	entering = ansi.SetModeAltScreenSaveCursor + ordinary + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste + ansi.SetModeFocusEvent +
 		ansi.SetModeMouseButtonEvent + ansi.SetModeMouseExtSgr + ansi.SetModifyOtherKeys2 + ansi.RequestBackgroundColor
 	leaving = ansi.ResetModifyOtherKeys + ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseExtSgr + ansi.ResetModeFocusEvent +
 		ansi.ResetModeBracketedPaste + ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
 )
+
+// ordinary undoes what a program that ran before may have left: looks, margins, inserting,
+// an origin of its own, lines that don't wrap, another character set.
+const ordinary = ansi.ResetStyle + "\x1b[r" + ansi.ResetModeInsertReplace + ansi.ResetModeOrigin + ansi.SetModeAutoWrap + "\x1b(B\x0f"
 
 // keyboard is what is asked of terminals that tell keys apart: by codes of their own, and
 // of keys whose letter isn't Latin which key of a US keyboard is in their place.
