@@ -3,6 +3,7 @@ package outside
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,10 +27,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// cat is found before the PATH is one of stubs alone: a desktop has clipboard programs.
+var cat, _ = exec.LookPath("cat")
+
 // stub puts a program on the PATH that writes its arguments and its input into files.
 func stub(t *testing.T, dir, name string) {
 	t.Helper()
-	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$0.argv\"\nexec cat >\"$0.in\"\n"
+	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$0.argv\"\nexec " + cat + " >\"$0.in\"\n"
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +72,7 @@ func TestCopier(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			t.Setenv("PATH", dir+":/usr/bin:/bin")
+			t.Setenv("PATH", dir)
 			for _, name := range tt.there {
 				stub(t, dir, name)
 			}
