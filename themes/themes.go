@@ -170,22 +170,23 @@ func Dark(getenv func(string) string) bool {
 // Choose names the theme to use: what the person wants when that isn't empty, in its
 // form for light backgrounds where there is one; plain when NO_COLOR is set (see
 // no-color.org: any value but the empty one) or there are no colours; the terminal's own
-// sixteen when it has no more; else the one for the terminal's background.
+// sixteen when it has no more, in their form for its background; else the one for the terminal's background.
 func Choose(wanted string, s Screen, getenv func(string) string) string {
 	switch {
 	case wanted != "" && wanted != "auto":
-		if light := wanted + "-light"; !s.Dark && slices.Contains(Names(), light) {
-			return light
-		}
-		return wanted
 	case s.None || getenv("NO_COLOR") != "" || getenv("TERM") == "dumb":
 		return "plain"
 	case s.Sixteen:
-		return "terminal"
+		wanted = "terminal"
 	case s.Dark:
 		return "dark"
+	default:
+		return "light"
 	}
-	return "light"
+	if light := wanted + "-light"; !s.Dark && slices.Contains(Names(), light) {
+		return light
+	}
+	return wanted
 }
 
 // file is the form of a theme file.

@@ -12,7 +12,7 @@ wrap() {
     printf '%s' "$word"; ((column += ${#word}))
   done
 }
-say() { printf '\n\033[1;36magent:\033[0m '; wrap 7 "$*"; echo; }
+say() { printf '\n\033[1magent:\033[0m '; wrap 7 "$*"; echo; }
 you() { printf '\033[2m   -> '; wrap 6 "$*"; printf '\033[0m\n'; }
 
 say "Hello. I am a scripted agent, and you supervise me: what I start waits in 4 Actions, below, for your answer."

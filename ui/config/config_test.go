@@ -82,7 +82,7 @@ func TestLoad(t *testing.T) {
 				c.Pids == 0 && c.WallTime == 2*time.Hour && c.Notify.OSC == "9" && !c.Notify.Bell && len(c.Notify.Command) == 3
 		}},
 		{"one line is wrong", "theme: light\nmode: fast\neditor: nano\n", nil, `c.yaml:2:1: mode: "fast" isn't right (use step, policy or watch); policy holds`, func(c *Config) bool { return c.Theme == "light" && c.Mode == "policy" && c.Editor == "nano" }},
-		{"no such theme", "theme: neon\nmode: watch\n", nil, "~theme: \"neon\" isn't right (there is no such theme; use auto, contrast, dark, deuteranopia, deuteranopia-light, light, plain, terminal, tritanopia, tritanopia-light, or write ", func(c *Config) bool { return c.Theme == "auto" && c.Mode == "watch" }},
+		{"no such theme", "theme: neon\nmode: watch\n", nil, "~theme: \"neon\" isn't right (there is no such theme; use auto, contrast, dark, deuteranopia, deuteranopia-light, light, plain, terminal, terminal-light, tritanopia, tritanopia-light, or write ", func(c *Config) bool { return c.Theme == "auto" && c.Mode == "watch" }},
 		{"unknown", "them: light\nmode: watch\nlimits:\n  memroy: 1G\n", nil, "c.yaml:1:1: there is no setting \"them\"; is it \"theme\"?\nc.yaml:4:3: there is no setting \"limits.memroy\"; is it \"limits.memory\"?", func(c *Config) bool { return c.Mode == "watch" }},
 		{"twice", "mode: watch\nmode: step\n", nil, "c.yaml:2:1: mode stands twice: line 1 holds", func(c *Config) bool { return c.Mode == "watch" }},
 		{"no YAML", "theme: light\nlimits: [\nmode: watch\n", nil, "~can't be read as YAML", func(c *Config) bool { return c.Theme == "light" }},
