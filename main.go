@@ -212,9 +212,7 @@ func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) 
 	if here, err := os.Getwd(); err == nil {
 		o.Here, _ = filepath.EvalSymlinks(here) // as sessions name theirs; "" where it is gone
 	}
-	o.Looked = kept.Looked(filepath.Join(o.Folders[0], "looked"))
-	o.Kept = kept.Folder(filepath.Join(o.Folders[0], "screen"))
-	o.Layout = kept.Layout(filepath.Join(o.Folders[0], "layout"))
+	o.Kept = kept.Folder(o.Folders[0])
 	o.Save = func(ctx context.Context, id, key string, at api.Moment, name string) error {
 		return cli.Save(ctx, client, id, key, at, name)
 	}

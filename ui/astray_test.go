@@ -40,7 +40,7 @@ func TestAstrayKeysAreAnswered(t *testing.T) {
 	narrow.press(leader, "a", "x")
 	narrow.shows("x does nothing here: a approve once · ")
 	narrow.lacks("deciding: ") // which would cut it
-	d := drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain"})
+	d := drive(t, sceneWorkbench(), 100, 30, Options{Config: themed("plain")})
 	d.shows("fix-tests")
 	d.press("$")
 	d.shows("$ does nothing here: ? shows what does")
@@ -53,7 +53,7 @@ const tooSoonWords = "too soon: keys count 0.4 s after"
 // Esc where nothing is open says so, too.
 func TestEscWhereNothingIsOpen(t *testing.T) {
 	t.Parallel()
-	d := drive(t, sceneWorkbench(), 120, 35, Options{Theme: "plain", Session: sceneSession().ID, Watching: true})
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Config: themed("plain"), Session: sceneSession().ID, Watching: true})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
 	d.press("esc")
 	d.shows("nothing is open here: ctrl+] d leaves")

@@ -20,7 +20,7 @@ func TestBegin(t *testing.T) {
 		}
 	}
 	open := func(t *testing.T, c *fakeClient) *driver {
-		d := drive(t, c, 80, 24, Options{Begin: begin, Theme: "plain"})
+		d := drive(t, c, 80, 24, Options{Begin: begin, Config: themed("plain")})
 		d.shows("making the sandbox")
 		return d
 	}

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,7 +46,7 @@ func TestLinesAreCountedOn(t *testing.T) {
 	c := sceneWorkbench()
 	list := api.Changes{Version: 1, Counting: true, Files: []api.Change{{Path: "a.txt", Key: "a", Status: "A", Kind: "file"}}}
 	c.SetChanges(0, list)
-	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain")})
 	d.shows("counting…")
 	c.SetChanges(0, api.Changes{Version: 1, Added: 7, Files: []api.Change{{Path: "a.txt", Key: "a", Status: "A", Kind: "file", Added: 7, Counted: true}}})
 	d.shows("+7")
@@ -83,13 +82,14 @@ func TestLongChangesAreReadOn(t *testing.T) {
 // of its own, in this screen and the next.
 func TestSinceThePersonLooked(t *testing.T) {
 	t.Parallel()
-	memory := kept.Looked(filepath.Join(t.TempDir(), "looked"))
+	dir := kept.Folder(t.TempDir())
+	memory := dir.Looked()
 	c := sceneWorkbench()
 	old := api.Changes{Version: 1, Checkpoint: 12, Files: []api.Change{{Path: "old.txt", Key: "o", Status: "A", Kind: "file"}}}
 	c.SetChanges(0, old)
 	c.SetSince(12, api.Changes{Version: 2, Checkpoint: 13})
 	open := func() *driver {
-		d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Looked: memory})
+		d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain"), Kept: dir, NoTour: true})
 		d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
 		d.shows("old.txt")
 		d.press(leader, "2")

@@ -13,7 +13,6 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/config"
 	"stepbox/ui/intent"
-	"stepbox/ui/layout"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 	"stepbox/ui/screen/workbench"
@@ -39,9 +38,7 @@ func (m *Model) find(o opened) tea.Cmd {
 		ctx, cancel := context.WithTimeout(m.ctx, request)
 		defer cancel()
 		o.session, o.err = m.opt.Client.Session(ctx, o.id)
-		if m.opt.Layout != nil {
-			o.shapes = m.opt.Layout.Shapes()
-		}
+		o.shapes = m.opt.Kept.Layout().Shapes()
 		return o
 	}
 }
@@ -81,10 +78,6 @@ func (m *Model) join(o opened) tea.Cmd {
 	m.list.leave()
 	m.links.Go(m.home.Unwatch())
 	m.home.Notice = ""
-	var keep func(layout.Kind, layout.Shape) error
-	if m.opt.Layout != nil {
-		keep = m.opt.Layout.Keep
-	}
 	may := m.opt.Config.Copies
 	if _, known := m.copies[o.id]; !known && (may == config.Allow || may == config.Deny) {
 		m.copies[o.id] = may == config.Allow
@@ -92,8 +85,8 @@ func (m *Model) join(o opened) tea.Cmd {
 	m.bench = workbench.New(workbench.Config{
 		Client: m.opt.Client,
 		Link:   link.Open(m.ctx, m.opt.Client, o.id, m.opt.NewTerminal),
-		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Looked: m.opt.Looked, Kept: m.opt.Kept,
-		Layout: m.opt.Config.Layout, Shapes: o.shapes, Keep: keep, Copies: m.copies, Then: o.then, NoTour: m.opt.NoTour,
+		Now:    m.opt.Now, Known: o.session, At: o.at, Words: o.words, Watching: m.opt.Watching, Kept: m.opt.Kept,
+		Layout: m.opt.Config.Layout, Shapes: o.shapes, Copies: m.copies, Then: o.then, NoTour: m.opt.NoTour,
 		Key: m.key, Pressed: m.pressed,
 		Method: func() ansi.Method { return m.method },
 		Signs:  func() paint.Signs { return m.palette.Signs },

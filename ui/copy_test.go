@@ -58,7 +58,7 @@ func TestCopyRefuses(t *testing.T) {
 	} {
 		c := sceneWorkbench()
 		c.patch = tt.patch
-		d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Config: &config.Config{Clipboard: tt.setting},
+		d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: &config.Config{Theme: "plain", Clipboard: tt.setting},
 			Copy: func(context.Context, string, string) (string, error) {
 				t.Errorf("%s: it was copied", tt.name)
 				return "", nil
@@ -88,7 +88,7 @@ func TestCopyByProgram(t *testing.T) {
 		{"mine", "mine", errors.New("mine failed: exit 1"), "not copied: mine failed: exit 1", false},
 	} {
 		var got string
-		d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Config: &config.Config{Clipboard: tt.setting},
+		d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Config: &config.Config{Theme: "plain", Clipboard: tt.setting},
 			Copy: func(_ context.Context, setting, text string) (string, error) {
 				got = setting + " " + text
 				return tt.by, tt.err

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"encoding/base64"
+	"os"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -14,8 +15,10 @@ import (
 	"go.uber.org/goleak"
 
 	"stepbox/session/api"
+	"stepbox/ui/config"
 	"stepbox/ui/display"
 	"stepbox/ui/internal/cells"
+	"stepbox/ui/kept"
 )
 
 func TestMain(m *testing.M) {
@@ -56,6 +59,20 @@ func drive(t testing.TB, c *fakeClient, cols, rows int, o Options) *driver {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
+	if o.Kept == "" {
+		dir, err := os.MkdirTemp("", "kept")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) }) // what is just being written to it is nobody's
+		o.Kept, o.NoTour = kept.Folder(dir), true
+	}
+	if o.Config == nil {
+		o.Config = themed("auto")
+	}
+	if o.Reload == nil {
+		o.Reload = func() *config.Config { return o.Config }
+	}
 	d.m = New(o)
 	if err := d.m.err; err != nil {
 		t.Fatal(err)
@@ -66,10 +83,17 @@ func drive(t testing.TB, c *fakeClient, cols, rows int, o Options) *driver {
 	return d
 }
 
+// themed are settings in which the theme alone is chosen.
+func themed(name string) *config.Config {
+	c := config.Load(func(string) string { return "" })
+	c.Theme = name
+	return c
+}
+
 // bench drives the workbench of the scene's session until it has all arrived.
 func bench(t testing.TB, c *fakeClient, cols, rows int, theme string) *driver {
 	t.Helper()
-	d := drive(t, c, cols, rows, Options{Session: sceneSession().ID, Theme: theme})
+	d := drive(t, c, cols, rows, Options{Session: sceneSession().ID, Config: themed(theme)})
 	d.until("the session is shown", func() bool {
 		return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil
 	})
@@ -137,7 +161,7 @@ func (d *driver) draw() {
 func (d *driver) golden() {
 	d.t.Helper()
 	cells.Golden(d.t, func(theme string) uv.ScreenBuffer {
-		d.m.opt.Theme = theme
+		d.m.chosen = theme
 		if err := d.m.retheme(); err != nil {
 			d.t.Fatal(err)
 		}

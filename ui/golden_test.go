@@ -23,7 +23,7 @@ func TestGolden(t *testing.T) {
 		shows string
 	}{
 		{"home", func(t *testing.T, w, h int, theme string) *driver {
-			d := drive(t, sceneWorkbench(), w, h, Options{Theme: theme, Version: "v0.1.0"})
+			d := drive(t, sceneWorkbench(), w, h, Options{Config: themed(theme), Version: "v0.1.0"})
 			d.shows("fix-tests")
 			if w >= 120 {
 				d.shows("Last actions")
@@ -223,7 +223,7 @@ func TestGoldenStates(t *testing.T) {
 		d.golden()
 	})
 	t.Run("small", func(t *testing.T) {
-		d := drive(t, sceneWorkbench(sceneQuestion()), 30, 8, Options{Session: sceneSession().ID, Theme: "plain"})
+		d := drive(t, sceneWorkbench(sceneQuestion()), 30, 8, Options{Session: sceneSession().ID, Config: themed("plain")})
 		d.shows("stepbox needs 40×12 cells")
 		d.shows("1 held")
 		d.golden()
@@ -233,7 +233,7 @@ func TestGoldenStates(t *testing.T) {
 		d.golden()
 	})
 	t.Run("empty-home", func(t *testing.T) {
-		d := drive(t, newFake(), 80, 24, Options{Theme: "plain"})
+		d := drive(t, newFake(), 80, 24, Options{Config: themed("plain")})
 		d.shows("no agent runs now")
 		d.golden()
 	})

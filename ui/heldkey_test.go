@@ -83,7 +83,7 @@ func TestHeldKeyInTheInbox(t *testing.T) {
 	c := liveScene(3, plainQuestion())
 	askIn(c, "live0001", plainQuestion(), 3, "make one")
 	askIn(c, "live0002", plainQuestion(), 9, "make two")
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("$ make two")
 	d.press("tab")
 	d.calmly("a")
@@ -124,7 +124,7 @@ func TestNothingIsAnsweredUnseen(t *testing.T) {
 	}
 	c := liveScene(2, plainQuestion())
 	askIn(c, "live0001", plainQuestion(), 3, "make one")
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("$ make one")
 	d.press("tab")
 	d.send(tea.WindowSizeMsg{Width: 120, Height: 9})
@@ -262,7 +262,7 @@ func TestTypingIsNotCutInTwo(t *testing.T) {
 // The key that opened a session isn't its agent's while it is held down.
 func TestHeldKeyOpensOnly(t *testing.T) {
 	t.Parallel()
-	d := drive(t, liveScene(3, plainQuestion()), 120, 35, Options{Theme: "plain"})
+	d := drive(t, liveScene(3, plainQuestion()), 120, 35, Options{Config: themed("plain")})
 	d.idle()
 	d.advance(time.Second)
 	d.press("enter")
@@ -278,7 +278,7 @@ func TestKeyWhileSelectingInTheInbox(t *testing.T) {
 	t.Parallel()
 	c := liveScene(3, plainQuestion())
 	askIn(c, "live0001", plainQuestion(), 3, "make one")
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("$ make one")
 	d.press("tab")
 	d.advance(time.Second)

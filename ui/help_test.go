@@ -76,7 +76,7 @@ func TestPaletteNamesKeysAndCommands(t *testing.T) {
 func TestLeaderIsTakenBack(t *testing.T) {
 	t.Parallel()
 	c := sceneWorkbench(sceneQuestion())
-	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain")})
 	d.shows("held")
 	d.press(leader, "2")
 	d.shows("› Changes")

@@ -43,7 +43,7 @@ func trashed(c *fakeClient, id string) bool {
 func TestHomeReadsWhatIsInView(t *testing.T) {
 	t.Parallel()
 	c := many(10_000)
-	d := drive(t, c, 80, 24, Options{Theme: "plain"})
+	d := drive(t, c, 80, 24, Options{Config: themed("plain")})
 	d.shows("10000 sessions")
 	d.shows("bump-deps-0 ")
 	d.press("G")
@@ -68,7 +68,7 @@ func TestHomeSearches(t *testing.T) {
 			{Kind: api.HitTerminal, Offset: 90 * time.Second, Text: "lint-19 two\x1b[2J"},
 		}
 	})
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("bump-deps-0 ")
 	asked := len(c.Queries())
 	d.press("/")
@@ -144,7 +144,7 @@ func TestHomeSearchesLiveOnes(t *testing.T) {
 			{Kind: api.HitLabel, Text: "fix-tests"},
 		}
 	})
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("bump-deps-0 ")
 	d.press("/")
 	d.press(strings.Split("fix-tests", "")...)
@@ -173,7 +173,7 @@ func TestHomeGoesFromHitToHit(t *testing.T) {
 			{Kind: api.HitTerminal, Offset: 90 * time.Second, Text: "lint two"},
 		}
 	})
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("bump-deps-0 ")
 	d.press("/", "l", "i", "n", "t")
 	d.shows("1 of 2")
@@ -203,7 +203,7 @@ func TestHomeHere(t *testing.T) {
 	t.Parallel()
 	c := many(3)
 	c.list[2].Folder = "/else"
-	d := drive(t, c, 80, 24, Options{Theme: "plain", Here: "/home/ada/src/parser"})
+	d := drive(t, c, 80, 24, Options{Config: themed("plain"), Here: "/home/ada/src/parser"})
 	d.shows("shell-1")
 	d.press("h")
 	d.shows("this folder · newest")
@@ -216,7 +216,7 @@ func TestHomeHere(t *testing.T) {
 func TestHomeLabels(t *testing.T) {
 	t.Parallel()
 	c := many(3)
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("bump-deps-0")
 	d.press("j", "e", "ctrl+u")
 	d.press(strings.Split("better", "")...)
@@ -260,7 +260,7 @@ func TestHomeLabels(t *testing.T) {
 func TestHomeTrash(t *testing.T) {
 	t.Parallel()
 	c := many(7)
-	d := drive(t, c, 80, 24, Options{Theme: "plain"})
+	d := drive(t, c, 80, 24, Options{Config: themed("plain")})
 	d.shows("bump-deps-0")
 	d.press("D")
 	d.shows("it lives: ctrl+k ends it")
@@ -348,7 +348,7 @@ func TestHomeTrash(t *testing.T) {
 func TestHomeKills(t *testing.T) {
 	t.Parallel()
 	c := liveScene(2)
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("agent-1")
 	d.press("j", "ctrl+k")
 	d.shows("Kill the sandbox of agent-1?")
@@ -377,7 +377,7 @@ func TestHomeKills(t *testing.T) {
 // The palette takes all letters at home, and knows what is meant by other words.
 func TestHomePalette(t *testing.T) {
 	t.Parallel()
-	d := drive(t, liveScene(1), 120, 35, Options{Theme: "plain"})
+	d := drive(t, liveScene(1), 120, 35, Options{Config: themed("plain")})
 	d.shows("fix-tests")
 	for _, words := range []string{"end", "stop", "quit session", "kill"} {
 		d.press(":")
@@ -402,7 +402,7 @@ func TestHomePalette(t *testing.T) {
 // However long a notice is, the way to help stays at the right end of the last line.
 func TestHomeHelpStays(t *testing.T) {
 	t.Parallel()
-	d := drive(t, liveScene(1), 80, 24, Options{Theme: "plain"})
+	d := drive(t, liveScene(1), 80, 24, Options{Config: themed("plain")})
 	d.shows("? help   q quit")
 	for _, words := range []string{strings.Repeat("long ", 30), "one · two · three"} {
 		d.m.home.Notice = words
@@ -417,7 +417,7 @@ func TestHomeHelpStays(t *testing.T) {
 // isn't told as if it were over.
 func TestHomeNamesHaveTheRoom(t *testing.T) {
 	t.Parallel()
-	d := drive(t, liveScene(1), 120, 35, Options{Theme: "plain"})
+	d := drive(t, liveScene(1), 120, 35, Options{Config: themed("plain")})
 	d.shows("runs 14m09s")
 	d.press("v")
 	d.shows("fix-tests · claude ")
@@ -427,7 +427,7 @@ func TestHomeNamesHaveTheRoom(t *testing.T) {
 // Whoever comes back from a session finds it selected.
 func TestHomeSelectsWhatWasLeft(t *testing.T) {
 	t.Parallel()
-	d := drive(t, liveScene(3), 120, 35, Options{Theme: "plain", Session: "live0001"})
+	d := drive(t, liveScene(3), 120, 35, Options{Config: themed("plain"), Session: "live0001"})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
 	d.press(leader, "h")
 	d.shows("sessions")
@@ -452,7 +452,7 @@ func TestHomeSelectedVanishes(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"enter", "p", "D", "x"} {
 		c := many(3)
-		d := drive(t, c, 120, 35, Options{Theme: "plain", Export: func(ctx context.Context, id string) (string, error) {
+		d := drive(t, c, 120, 35, Options{Config: themed("plain"), Export: func(ctx context.Context, id string) (string, error) {
 			_, err := c.find(id)
 			return "a.patch", err
 		}})
@@ -485,7 +485,7 @@ func TestHomeIsSafe(t *testing.T) {
 		s.Parent = &api.Parent{ID: evil, Name: evil, At: api.Moment(evil)}
 	}
 	for _, size := range sizes {
-		d := drive(t, c, size[0], size[1], Options{Theme: "plain"})
+		d := drive(t, c, size[0], size[1], Options{Config: themed("plain")})
 		d.shows("x")
 		d.press("j", "e", "esc", "t", "esc", "D", "u")
 		d.idle()
@@ -523,7 +523,7 @@ func TestGoldenHome(t *testing.T) {
 				for i := range c.list {
 					c.list[i].Note, c.list[i].Tags = "the one that broke", []string{"ci"}
 				}
-				d := drive(t, c, size[0], size[1], Options{Theme: "dark", Version: "v0.1.0",
+				d := drive(t, c, size[0], size[1], Options{Config: themed("dark"), Version: "v0.1.0",
 					Resume: func(context.Context, string) (string, error) { return "", nil },
 					Start:  func(context.Context, intent.Begin) (string, error) { return "", nil }})
 				d.shows("fix-tests")
@@ -551,7 +551,7 @@ func TestGoldenHome(t *testing.T) {
 func BenchmarkHome(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			d := drive(new(testing.T), many(n), 200, 50, Options{Theme: "dark"})
+			d := drive(new(testing.T), many(n), 200, 50, Options{Config: themed("dark")})
 			defer d.m.Close()
 			d.shows("bump-deps-0")
 			for b.Loop() {
@@ -568,7 +568,7 @@ func TestHomeForks(t *testing.T) {
 	c := many(3)
 	c.SetRecord(func(r *record) { r.found = []api.Hit{{Kind: api.HitAction, Action: 3, Seq: 7, Text: "shell-1"}} })
 	asked := make(chan string, 8)
-	d := drive(t, c, 120, 35, Options{Theme: "plain", Fork: func(_ context.Context, id string, at api.Moment) (string, error) {
+	d := drive(t, c, 120, 35, Options{Config: themed("plain"), Fork: func(_ context.Context, id string, at api.Moment) (string, error) {
 		asked <- id + "@" + string(at)
 		return sceneSession().ID, nil
 	}})

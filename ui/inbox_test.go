@@ -61,7 +61,7 @@ func plainQuestion() api.Question {
 func TestInboxWaitsForAQuietKeyboard(t *testing.T) {
 	t.Parallel()
 	c := liveScene(1, plainQuestion())
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("$ go get")
 	d.press("tab")
 	selects := func() {
@@ -89,7 +89,7 @@ func TestInboxWaitsForAQuietKeyboard(t *testing.T) {
 func TestInboxNeedsRoom(t *testing.T) {
 	t.Parallel()
 	c := liveScene(1, plainQuestion())
-	d := drive(t, c, 40, 12, Options{Theme: "plain"})
+	d := drive(t, c, 40, 12, Options{Config: themed("plain")})
 	d.shows("$ go get")
 	d.send(tea.WindowSizeMsg{Width: 30, Height: 8})
 	d.calmly("tab", "d", "enter", "n", "d", "enter")
@@ -109,7 +109,7 @@ func TestInboxAnswersEqualOnes(t *testing.T) {
 	c := liveScene(3, q)
 	askIn(c, "live0001", q, 3, "")
 	askIn(c, "live0002", q, 9, "make clean")
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("2×")
 	d.shows("$ make clean")
 	inOrder(t, d.text(), "Held in all sessions", q.Title, "$ make clean", "Live", "Past")
@@ -176,7 +176,7 @@ func TestInboxMergesNothingElse(t *testing.T) {
 			change(&q, &c.list[1])
 			unlock()
 			askIn(c, "live0001", q, 3, "")
-			d := drive(t, c, 120, 35, Options{Theme: "plain"})
+			d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 			want := "2 questions"
 			if name == "none" {
 				want = "1 question "
@@ -197,7 +197,7 @@ func TestInboxOpens(t *testing.T) {
 	c := liveScene(3, sceneEdit())
 	askIn(c, "live0001", plainQuestion(), 3, "")
 	askIn(c, "live0002", plainQuestion(), 9, "make clean")
-	d := drive(t, c, 80, 24, Options{Theme: "plain"})
+	d := drive(t, c, 80, 24, Options{Config: themed("plain")})
 	d.shows("3 questions")
 	inOrder(t, d.text(), "fix-tests", "agent-1", "agent-2") // an edit goes before commands
 	d.press("i")
@@ -232,7 +232,7 @@ func TestInboxOpens(t *testing.T) {
 // A question that is opened is read once all of it is in view, and then answered.
 func TestInboxAnswersWhatIsOpened(t *testing.T) {
 	t.Parallel()
-	d := drive(t, liveScene(2, plainQuestion()), 120, 35, Options{Theme: "plain"})
+	d := drive(t, liveScene(2, plainQuestion()), 120, 35, Options{Config: themed("plain")})
 	d.shows("1 question ")
 	d.press("tab", "enter")
 	d.shows("command held")
@@ -243,7 +243,7 @@ func TestInboxAnswersWhatIsOpened(t *testing.T) {
 // An edit that is opened can be rolled back there: a reason may be given first.
 func TestInboxRollsBackAnEdit(t *testing.T) {
 	t.Parallel()
-	d := drive(t, liveScene(2, sceneEdit()), 120, 35, Options{Theme: "plain"})
+	d := drive(t, liveScene(2, sceneEdit()), 120, 35, Options{Config: themed("plain")})
 	d.shows("1 question ")
 	d.press("tab", "enter")
 	d.shows("edit held")
@@ -258,7 +258,7 @@ func TestInboxSelectionStays(t *testing.T) {
 	t.Parallel()
 	q := plainQuestion()
 	c := liveScene(3, q)
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("1 question ")
 	d.press("tab")
 	early := q
@@ -276,7 +276,7 @@ func TestInboxSelectionStays(t *testing.T) {
 func TestInboxWatching(t *testing.T) {
 	t.Parallel()
 	c := liveScene(2, plainQuestion())
-	d := drive(t, c, 120, 35, Options{Theme: "plain", Watching: true})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain"), Watching: true})
 	d.shows("1 question ")
 	d.press("tab")
 	for _, k := range []string{"a", "d", "A", "i"} {
@@ -294,7 +294,7 @@ func TestInboxWatching(t *testing.T) {
 func TestHomeTellsOfAnEnd(t *testing.T) {
 	t.Parallel()
 	c := liveScene(2)
-	d := drive(t, c, 200, 50, Options{Theme: "plain"})
+	d := drive(t, c, 200, 50, Options{Config: themed("plain")})
 	d.shows("fix-tests")
 	s := sceneSession()
 	s.State, s.EndedAt, s.Exit, s.Held, s.Unapplied = api.SessionEnded, sceneNow, &api.Exit{Code: 3}, 0, 2
@@ -340,7 +340,7 @@ func TestGoldenInbox(t *testing.T) {
 		for _, size := range sizes {
 			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {
 				t.Parallel()
-				d := drive(t, s.c(), size[0], size[1], Options{Theme: "dark", Version: "v0.1.0", Here: "/home/ada/src/parser",
+				d := drive(t, s.c(), size[0], size[1], Options{Config: themed("dark"), Version: "v0.1.0", Here: "/home/ada/src/parser",
 					Start: func(context.Context, intent.Begin) (string, error) { return "", nil }})
 				d.shows("fix-tests")
 				if slices.Contains(s.keys, "tab") {

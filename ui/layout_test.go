@@ -1,41 +1,21 @@
 package ui
 
 import (
-	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
 
-	"stepbox/ui/config"
 	"stepbox/ui/intent"
+	"stepbox/ui/kept"
 	"stepbox/ui/layout"
 )
 
-// memory remembers layouts as long as the test goes.
-type memory struct {
-	mu   sync.Mutex
-	all  layout.Shapes // guarded by mu
-	fail error
-}
-
-func (m *memory) Shapes() layout.Shapes {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.all
-}
-
-func (m *memory) Keep(k layout.Kind, s layout.Shape) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.all[k] = s
-	return m.fail
-}
-
-func laidOut(t *testing.T, m *memory, cols, rows int) *driver {
-	d := drive(t, sceneWorkbench(), cols, rows, Options{Session: sceneSession().ID, Theme: "plain", Layout: m})
+func laidOut(t *testing.T, dir kept.Folder, cols, rows int) *driver {
+	d := drive(t, sceneWorkbench(), cols, rows, Options{Session: sceneSession().ID, Config: themed("plain"), Kept: dir, NoTour: true})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && d.c.LastTerminal() != nil })
 	d.idle()
 	return d
@@ -67,7 +47,7 @@ func (d *driver) where(words string) (x, y int) {
 // is there again in the next run, for this kind of room alone.
 func TestPanesAreSized(t *testing.T) {
 	t.Parallel()
-	m := &memory{}
+	m := kept.Folder(t.TempDir())
 	d := laidOut(t, m, 120, 35)
 	changes, _ := d.where("2 Changes")
 	_, actions := d.where("4 Actions")
@@ -109,7 +89,7 @@ func TestPanesAreSized(t *testing.T) {
 	d.idle()
 
 	again := laidOut(t, m, 130, 36)
-	if again.m.bench.Resize(120, 35); m.Shapes()[layout.Medium] != (layout.Shape{}) {
+	if again.m.bench.Resize(120, 35); m.Layout().Shapes()[layout.Medium] != (layout.Shape{}) {
 		t.Error("it holds for another kind of room, too")
 	}
 	again.send(tea.WindowSizeMsg{Width: 120, Height: 35})
@@ -125,12 +105,19 @@ func TestPanesAreSized(t *testing.T) {
 // pressed again would be the agent's.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
-	m := &memory{fail: errors.New("the disk is full")}
+	file := filepath.Join(t.TempDir(), "file") // where the folder should be
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := kept.Folder(file)
 	d := laidOut(t, m, 120, 35)
 	d.press(leader, "space")
 	d.shows("layout: watching")
 	d.idle()
-	d.shows("the disk is full")
+	d.shows("cannot remember the layout")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
 	d.press(leader, "space")
 	d.shows("layout: reviewing")
 	d.lacks("1 Terminal")
@@ -148,7 +135,7 @@ func TestLayouts(t *testing.T) {
 	d.shows("layout: usual")
 	d.shows("1 Terminal")
 	d.idle()
-	if got := m.Shapes()[layout.Wide].Preset; got != intent.Usual {
+	if got := m.Layout().Shapes()[layout.Wide].Preset; got != intent.Usual {
 		t.Errorf("%q is kept", got)
 	}
 	if got := d.c.LastTerminal().Got(); got != "" {
@@ -159,9 +146,9 @@ func TestLayouts(t *testing.T) {
 // A person's settings say how it is at first.
 func TestLayoutOfSettings(t *testing.T) {
 	t.Parallel()
-	c := *config.Load(func(string) string { return "" })
+	c := themed("plain")
 	c.Layout = intent.Deciding
-	d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Config: &c})
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Config: c})
 	d.shows("4 Actions")
 	if _, y := d.where("4 Actions"); y != 17 {
 		t.Errorf("Actions begins in row %d\n%s", y, d.text())
@@ -172,7 +159,7 @@ func TestLayoutOfSettings(t *testing.T) {
 // stays on its file, or goes from a folder to what is in it.
 func TestTreeOrList(t *testing.T) {
 	t.Parallel()
-	m := &memory{}
+	m := kept.Folder(t.TempDir())
 	d := laidOut(t, m, 120, 35)
 	d.press(leader, "2", "k")
 	d.shows("▾ src/")
@@ -190,7 +177,7 @@ func TestTreeOrList(t *testing.T) {
 	d.shows("▾ src/")
 	d.shows("› Changes › src/parse_test.go")
 	d.idle()
-	if m.Shapes()[layout.Wide].Flat {
+	if m.Layout().Shapes()[layout.Wide].Flat {
 		t.Error("the list is kept, and the tree was chosen last")
 	}
 }
@@ -199,7 +186,7 @@ func TestTreeOrList(t *testing.T) {
 // where the layout for reviewing gives it.
 func TestSideBySideWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
-	d := laidOut(t, &memory{}, 200, 50)
+	d := laidOut(t, kept.Folder(t.TempDir()), 200, 50)
 	beside := func() bool { return strings.Contains(d.text(), "│  11   func Parse") }
 	if d.press(leader, "2"); beside() {
 		t.Error("they are beside each other in half of the screen")
@@ -210,7 +197,7 @@ func TestSideBySideWhereThereIsRoom(t *testing.T) {
 	if d.press("t"); beside() {
 		t.Error("they are beside each other, and it was asked for one text")
 	}
-	d = laidOut(t, &memory{}, 200, 50)
+	d = laidOut(t, kept.Folder(t.TempDir()), 200, 50)
 	d.press(leader, "2", "enter")
 	d.until("they are, alone", beside)
 }
@@ -220,7 +207,7 @@ func TestSideBySideWhereThereIsRoom(t *testing.T) {
 // gets none of the keys.
 func TestAnyArrangement(t *testing.T) {
 	t.Parallel()
-	d := laidOut(t, &memory{}, 120, 35)
+	d := laidOut(t, kept.Folder(t.TempDir()), 120, 35)
 	keys := []string{"<", ">", "(", ")", "z", "o", "O", "2", "3", "4", "T", "t", "j", "G"}
 	random := rand.New(rand.NewPCG(1, 2))
 	cols, rows := 120, 35

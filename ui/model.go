@@ -95,12 +95,9 @@ func New(o Options) *Model {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	if o.Config == nil {
-		o.Config = config.Load(func(string) string { return "" })
-	}
 	m := &Model{opt: o, dark: themes.Dark(o.Getenv), method: ansi.WcWidth, copies: make(map[string]bool)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
-	if m.kept = m.keptTheme(); !themes.IsName(m.kept) {
+	if m.kept = m.opt.Kept.Screen().Read(themeFile); !themes.IsName(m.kept) {
 		m.kept = ""
 	}
 	if m.retheme() != nil { // restyle will say why

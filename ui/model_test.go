@@ -17,11 +17,12 @@ import (
 	"stepbox/session/api"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/kept"
 )
 
 func TestHomeAttachesAndComesBack(t *testing.T) {
 	t.Parallel()
-	d := drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain"})
+	d := drive(t, sceneWorkbench(), 100, 30, Options{Config: themed("plain")})
 	d.shows("fix-tests")
 	d.press("j", "k", "enter")
 	d.shows("1 Terminal")
@@ -43,7 +44,7 @@ func TestHomeAttachesAndComesBack(t *testing.T) {
 func TestNewSession(t *testing.T) {
 	t.Parallel()
 	begun := make(chan intent.Begin, 8)
-	o := Options{Theme: "plain", Here: "/home/ada/src/parser", Start: func(_ context.Context, b intent.Begin) (string, error) {
+	o := Options{Config: themed("plain"), Here: "/home/ada/src/parser", Start: func(_ context.Context, b intent.Begin) (string, error) {
 		begun <- b
 		if b.Folder == "/none" {
 			return "", errors.New("no user\x1b[2J namespaces")
@@ -109,7 +110,7 @@ func TestNewSession(t *testing.T) {
 func TestDemoIsOffered(t *testing.T) {
 	t.Parallel()
 	asked := make(chan bool, 2)
-	o := Options{Theme: "plain", Start: func(context.Context, intent.Begin) (string, error) { return "", nil }, Demo: func(context.Context) (string, error) {
+	o := Options{Config: themed("plain"), Start: func(context.Context, intent.Begin) (string, error) { return "", nil }, Demo: func(context.Context) (string, error) {
 		asked <- true
 		return "", errors.New("no room")
 	}}
@@ -326,7 +327,7 @@ func TestRun(t *testing.T) {
 	done := make(chan error, 1)
 	c := sceneWorkbench()
 	go func() {
-		done <- Run(ctx, Options{Client: c, NewTerminal: newFakeEmulator, Session: sceneSession().ID, In: in, Out: &out,
+		done <- Run(ctx, Options{Client: c, NewTerminal: newFakeEmulator, Session: sceneSession().ID, In: in, Out: &out, Config: themed("dark"), Kept: kept.Folder(t.TempDir()), NoTour: true,
 			Environ: []string{"TERM=xterm-256color"}})
 	}()
 	deadline := time.Now().Add(patience)
@@ -357,7 +358,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	in, feed := io.Pipe()
 	defer feed.Close()
-	err := Run(ctx, Options{Client: sceneWorkbench(), NewTerminal: newFakeEmulator, In: in, Out: io.Discard, Environ: []string{"TERM=xterm"}})
+	err := Run(ctx, Options{Client: sceneWorkbench(), NewTerminal: newFakeEmulator, In: in, Out: io.Discard, Config: themed("dark"), Kept: kept.Folder(t.TempDir()), Environ: []string{"TERM=xterm"}})
 	if err != nil {
 		t.Error(err)
 	}
@@ -380,7 +381,7 @@ func TestLongWorkIsSaid(t *testing.T) {
 
 	hold = make(chan struct{})
 	starts := 0
-	d = drive(t, sceneWorkbench(), 100, 30, Options{Theme: "plain", Start: func(context.Context, intent.Begin) (string, error) {
+	d = drive(t, sceneWorkbench(), 100, 30, Options{Config: themed("plain"), Start: func(context.Context, intent.Begin) (string, error) {
 		starts++
 		<-hold
 		return sceneSession().ID, nil

@@ -23,8 +23,9 @@ func notifying(t *testing.T, yaml string, env map[string]string) *driver {
 	if len(c.Warnings) > 0 {
 		t.Fatal(c.Warnings)
 	}
+	c.Theme = "plain"
 	f := sceneWorkbench()
-	d := drive(t, f, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Config: c, Getenv: func(name string) string { return env[name] }})
+	d := drive(t, f, 120, 35, Options{Session: sceneSession().ID, Config: c, Getenv: func(name string) string { return env[name] }})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && f.LastTerminal() != nil })
 	d.idle()
 	return d

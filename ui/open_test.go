@@ -15,7 +15,7 @@ import (
 func TestOpenOutside(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Config: &config.Config{Editor: "vim", Pager: "less"}})
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Config: &config.Config{Theme: "plain", Editor: "vim", Pager: "less"}})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
 	files := newScene().Changes.Files
 	lies := func(name, text string, keys ...string) {

@@ -23,9 +23,8 @@ import (
 	"stepbox/ui/config"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
-	"stepbox/ui/layout"
+	"stepbox/ui/kept"
 	"stepbox/ui/link"
-	"stepbox/ui/screen/workbench"
 )
 
 // Replay is where a session's replay begins. Without a moment it plays from the start.
@@ -34,13 +33,12 @@ type Replay struct {
 	Speed float64 // so many seconds in one
 }
 
-// Options say what the interface works with. Client and NewTerminal are needed.
+// Options say what the interface works with. Client, NewTerminal, Config and Kept are needed.
 type Options struct {
 	Client      link.Client
 	NewTerminal link.NewEmulator
 	Session     string   // the session to join; empty for the list
 	Replay      *Replay  // begin with the session's replay; nil shows it as it is
-	Theme       string   // a theme's name; empty or "auto" goes by the terminal's background; over Config's
 	ThemeDir    string   // a folder of the person's own themes, or empty
 	Folders     []string // something in them changes whenever the list of sessions does
 	Here        string   // the folder that the program runs in, exact; empty where that isn't known
@@ -49,19 +47,13 @@ type Options struct {
 	NoTour      bool     // the session itself shows around
 	NoFarewell  bool     // the caller has the last word on where Session went
 
-	// Config is what the person has set; nil: nothing. Its keys are in force by the caller's
-	// word. Reload reads it anew once its file has changed; nil: nobody does. It runs off
-	// the drawing goroutine.
+	// Config is what the person has set. Its keys are in force by the caller's
+	// word. Reload reads it anew once its file has changed, off the drawing goroutine.
 	Config *config.Config
 	Reload func() *config.Config
 
-	// Looked remembers what the person has looked at; nil forgets it with the screen.
-	Looked workbench.Looked
-	// Layout remembers how the person divides the workbench; nil forgets it with the screen.
-	Layout Layout
-
-	// Kept remembers small things under their names; nil forgets them with the screen.
-	Kept workbench.Kept
+	// Kept has what is remembered from one run to the next.
+	Kept kept.Folder
 
 	// Begin makes the session to join, while the interface says so already, and returns its
 	// ID; nil where that is Session. It runs off the drawing goroutine and has returned when
@@ -87,8 +79,8 @@ type Options struct {
 	// where that can't be done. It runs off the drawing goroutine.
 	Export func(ctx context.Context, session string) (file string, err error)
 
-	// Save writes a session's file as it was at a moment to a new file of the person's;
-	// nil where that can't be done. It runs off the drawing goroutine.
+	// Save writes a session's file as it was at a moment to a new file of the person's. It
+	// runs off the drawing goroutine.
 	Save func(ctx context.Context, session, key string, at api.Moment, name string) error
 
 	// Copy fills the person's clipboard with a program of theirs, in the way that the
@@ -105,10 +97,4 @@ type Options struct {
 	Environ []string                 // nil for the process's own
 	Now     func() time.Time         // nil for time.Now
 	Getenv  func(name string) string // nil for os.Getenv
-}
-
-// Layout remembers shapes of the workbench. It may take long, and is safe for concurrent use.
-type Layout interface {
-	Shapes() layout.Shapes
-	Keep(layout.Kind, layout.Shape) error
 }

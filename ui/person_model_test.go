@@ -157,7 +157,7 @@ func pool() []tea.KeyPressMsg {
 
 // lives is a session, and the workbench that shows it or the list that has it alone.
 func lives(t *testing.T, rt *rapid.T) *world {
-	c, o := sceneWorkbench(), Options{Theme: "dark"}
+	c, o := sceneWorkbench(), Options{Config: themed("dark")}
 	c.list = c.list[:1]
 	if home := rapid.Bool().Draw(rt, "home"); !home {
 		o.Session = c.list[0].ID

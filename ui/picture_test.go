@@ -25,7 +25,7 @@ func TestPictures(t *testing.T) {
 			return keysOn([]api.Question{sceneEdit(), sceneQuestion()}, leader, "a", "w")(t, 120, 35, "dark")
 		},
 		"home": func(t *testing.T) *driver {
-			d := drive(t, severalHeld(), 120, 35, Options{Theme: "dark", Version: "v0.1.0"})
+			d := drive(t, severalHeld(), 120, 35, Options{Config: themed("dark"), Version: "v0.1.0"})
 			d.shows("Last actions")
 			d.press("tab")
 			return d

@@ -587,7 +587,7 @@ func TestSearchIsTakenAlong(t *testing.T) {
 			{Kind: api.HitTerminal, Offset: 12*time.Minute + 40*time.Second, Text: "fix-tests two"},
 		}
 	})
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("✗ fix-tests")
 	search := func(words string) {
 		d.press("/")
@@ -625,7 +625,7 @@ func TestSearchWaitsForItsList(t *testing.T) {
 	c.SetRecord(func(r *record) {
 		r.found = []api.Hit{{Kind: api.HitTerminal, Offset: 10*time.Minute + 40*time.Second, Text: "fix-tests one"}}
 	})
-	d := drive(t, c, 120, 35, Options{Theme: "plain"})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("✗ fix-tests")
 	for _, give := range []string{"esc", "enter"} {
 		d.press("/")
@@ -848,7 +848,7 @@ func TestReplayForks(t *testing.T) {
 	t.Parallel()
 	c := sceneRecord(false)
 	forked := make(chan api.Moment, 8)
-	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Fork: func(_ context.Context, _ string, at api.Moment) (string, error) {
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain"), Fork: func(_ context.Context, _ string, at api.Moment) (string, error) {
 		forked <- at
 		return sceneSession().ID, nil
 	}})

@@ -85,7 +85,7 @@ func TestDragSelects(t *testing.T) {
 // On the list of sessions too, and in what lies over it.
 func TestDragSelectsAtHome(t *testing.T) {
 	t.Parallel()
-	d := drive(t, many(3), 120, 35, Options{Theme: "plain"})
+	d := drive(t, many(3), 120, 35, Options{Config: themed("plain")})
 	between := func(from, to, want string) {
 		t.Helper()
 		d.shows(to)

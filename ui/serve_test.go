@@ -17,7 +17,7 @@ func serving(t *testing.T, o Options, pages ...api.WebPage) (d *driver, command 
 	s.Servers, s.Pages = []api.Server{{Port: 3000, Program: "node"}}, pages
 	s.Ports = []api.Port{{Port: 5173, At: 5174}}
 	c := sceneWorkbench()
-	o.Session, o.Theme = s.ID, "plain"
+	o.Session, o.Config = s.ID, themed("plain")
 	d = drive(t, c, 80, 24, o)
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
 	c.Put(api.Event{Session: &s})

@@ -16,14 +16,10 @@ type reloaded struct{ config *config.Config }
 
 // watchConfig waits for changes of the file of settings.
 func (m *Model) watchConfig() tea.Cmd {
-	if m.opt.Reload == nil || m.opt.Config.File == "" {
+	if m.opt.Config.File == "" {
 		return nil
 	}
 	return watching(m.ctx, ofConfig, filepath.Dir(m.opt.Config.File))
-}
-
-func (m *Model) reload() tea.Cmd {
-	return func() tea.Msg { return reloaded{m.opt.Reload()} }
 }
 
 // reconfigure takes what the person has set by now, where that is something else.

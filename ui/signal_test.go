@@ -10,7 +10,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/screen"
-	"stepbox/ui/config"
 	"stepbox/ui/link"
 )
 
@@ -24,10 +23,10 @@ func joinedAt(t *testing.T, cols, rows int, o Options) *driver {
 	t.Helper()
 	c := sceneWorkbench()
 	c.SetScreen(70, 22, strings.ReplaceAll(newScene().Screen, "\n", "\r\n"))
-	o.Session, o.Theme = sceneSession().ID, "plain"
+	o.Session = sceneSession().ID
 	o.NewTerminal = func(cols, rows int) link.Emulator { return screen.New(cols, rows) }
 	if o.Config == nil {
-		o.Config = config.Load(func(string) string { return "" })
+		o.Config = themed("plain")
 	}
 	d := drive(t, c, cols, rows, o)
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
@@ -51,7 +50,7 @@ func copying(text string) string {
 // few of them and without anything that acts.
 func TestAgentSignals(t *testing.T) {
 	t.Parallel()
-	set := config.Load(func(string) string { return "" })
+	set := themed("plain")
 	set.Notify.OSC = "9"
 	d := joined(t, Options{Config: set})
 	d.send(tea.BlurMsg{})

@@ -52,9 +52,9 @@ func TestASCIIOfAnAgent(t *testing.T) {
 // looking drives the workbench as a person has it look.
 func looking(t *testing.T, cols, rows int, q api.Question, set func(*config.Config)) *driver {
 	t.Helper()
-	c := config.Load(func(string) string { return "" })
+	c := themed("plain")
 	set(c)
-	d := drive(t, sceneWorkbench(q), cols, rows, Options{Session: sceneSession().ID, Theme: "plain", Config: c})
+	d := drive(t, sceneWorkbench(q), cols, rows, Options{Session: sceneSession().ID, Config: c})
 	d.until("the session is shown", func() bool {
 		return d.m.bench != nil && d.m.bench.Arrived() && d.c.LastTerminal() != nil
 	})

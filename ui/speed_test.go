@@ -113,7 +113,7 @@ func BenchmarkKey(b *testing.B) {
 		{"ChangesTyped", work(nil, leader, "2", "/"), []string{"f", "7", "backspace", "backspace"}},
 		{"Dock", work(held, leader, "a"), []string{"tab", "down", "up"}},
 		{"Home", func(b *testing.B) *driver {
-			d := drive(b, full(12, 2000), cols, rows, Options{Theme: "dark"})
+			d := drive(b, full(12, 2000), cols, rows, Options{Config: themed("dark")})
 			d.shows("agent-11")
 			d.idle()
 			return d
@@ -170,7 +170,7 @@ func full(live, past int) *fakeClient {
 //	go test -run '^$' -bench Repaint ./ui
 func BenchmarkRepaint(b *testing.B) {
 	c := sceneWorkbench()
-	d := drive(b, c, 250, 80, Options{Session: sceneSession().ID, Theme: "dark",
+	d := drive(b, c, 250, 80, Options{Session: sceneSession().ID, Config: themed("dark"),
 		NewTerminal: func(cols, rows int) link.Emulator { return screen.New(cols, rows) }})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
 	d.press(leader, "z")

@@ -165,7 +165,7 @@ func TestKeysOfTasks(t *testing.T) {
 		c.SetRecord(func(r *record) {
 			r.found = []api.Hit{{Kind: api.HitAction, Key: 3, Action: 3, Offset: time.Minute, Seq: 7, Text: "sh lint-19 one"}}
 		})
-		h := &hands{driver: drive(t, c, 80, 24, Options{Theme: "plain"})}
+		h := &hands{driver: drive(t, c, 80, 24, Options{Config: themed("plain")})}
 		h.shows("bump-deps-0 ")
 		h.key("/")
 		h.text("lint-19")

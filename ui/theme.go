@@ -15,13 +15,6 @@ import (
 // themeFile is the name under which the chosen theme is kept.
 const themeFile = "theme"
 
-func (m *Model) keptTheme() string {
-	if m.opt.Kept == nil {
-		return ""
-	}
-	return m.opt.Kept.Read(themeFile)
-}
-
 // wanted is the theme that the person wants: the one that is chosen now, that was said,
 // or that was chosen in an earlier run.
 func (m *Model) wanted() string {
@@ -34,7 +27,7 @@ func (m *Model) wanted() string {
 	if !m.opt.Config.Said("theme") {
 		said = cmp.Or(m.kept, said)
 	}
-	return cmp.Or(m.chosen, m.opt.Theme, said)
+	return cmp.Or(m.chosen, said)
 }
 
 // pickTheme offers the themes, the one that is shown first.
@@ -65,7 +58,8 @@ func (m *Model) picking(msg tea.Msg) bool {
 			m.closePick()
 		case intent.Run:
 			m.chosen = i.Intent.(intent.Theme).Name
-			m.keepTheme()
+			kept, name := m.opt.Kept.Screen(), m.chosen
+			m.links.Go(func() { _ = kept.Write(themeFile, name) })
 			m.closePick()
 		}
 	case tea.PasteMsg, tea.MouseMsg: // of what lies below nothing is meant
@@ -79,13 +73,4 @@ func (m *Model) picking(msg tea.Msg) bool {
 func (m *Model) closePick() {
 	m.pick = nil
 	m.Restart()
-}
-
-// keepTheme remembers the choice, off this goroutine.
-func (m *Model) keepTheme() {
-	name, k := m.chosen, m.opt.Kept
-	if k == nil {
-		return
-	}
-	m.links.Go(func() { _ = k.Write(themeFile, name) })
 }

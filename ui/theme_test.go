@@ -14,7 +14,7 @@ import (
 func TestThemeIsChosen(t *testing.T) {
 	for place, open := range map[string][]string{"": {"c"}, sceneSession().ID: {leader, "c"}} {
 		dir := kept.Folder(t.TempDir())
-		o := Options{Session: place, Kept: dir}
+		o := Options{Session: place, Kept: dir, NoTour: true}
 		d := drive(t, sceneWorkbench(), 120, 35, o)
 		d.idle()
 		d.until("it is shown", func() bool {
@@ -38,7 +38,7 @@ func TestThemeIsChosen(t *testing.T) {
 		d.press(open...)
 		d.press("l", "i", "g", "h", "enter")
 		shown("light")
-		d.until("it is kept", func() bool { return dir.Read("theme") == "light" })
+		d.until("it is kept", func() bool { return dir.Screen().Read("theme") == "light" })
 		if place != "" && d.c.LastTerminal().Got() != "" {
 			t.Errorf("the agent got %q", d.c.LastTerminal().Got())
 		}
@@ -50,10 +50,11 @@ func TestThemeIsChosen(t *testing.T) {
 			}
 		}
 		next(Options{}, "light")
-		next(Options{Theme: "contrast"}, "contrast")
-		set := config.Load(func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] })
+		set := config.Load(func(name string) string { return map[string]string{"STEPBOX_THEME": "contrast"}[name] })
+		next(Options{Config: set}, "contrast")
+		set = config.Load(func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] })
 		next(Options{Config: set}, "plain")
-		if err := dir.Write("theme", "\x1b[2J"); err != nil {
+		if err := dir.Screen().Write("theme", "\x1b[2J"); err != nil {
 			t.Fatal(err)
 		}
 		next(Options{}, "dark")
@@ -63,7 +64,7 @@ func TestThemeIsChosen(t *testing.T) {
 // What chooses the colours alone has the border of what has the keys, over the list, too.
 func TestColoursHaveTheKeysAlone(t *testing.T) {
 	t.Parallel()
-	d := drive(t, sceneWorkbench(), 120, 35, Options{Theme: "dark"})
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Config: themed("dark")})
 	d.shows("┏ Live")
 	d.press("c")
 	d.shows("┏━ Colours")

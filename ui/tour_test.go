@@ -15,7 +15,7 @@ import (
 func toured(t *testing.T, dir string, cols, rows int, o Options) *driver {
 	t.Helper()
 	c := sceneWorkbench(sceneQuestion())
-	o.Session, o.Theme, o.Kept, o.Looked = sceneSession().ID, "plain", kept.Folder(filepath.Join(dir, "screen")), kept.Looked(filepath.Join(dir, "looked"))
+	o.Session, o.Config, o.Kept = sceneSession().ID, themed("plain"), kept.Folder(dir)
 	d := drive(t, c, cols, rows, o)
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
 	d.idle()

@@ -16,7 +16,7 @@ func TestFileAsItWas(t *testing.T) {
 	t.Parallel()
 	c := sceneWorkbench()
 	var saved []string
-	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Theme: "plain", Save: func(_ context.Context, id, key string, at api.Moment, name string) error {
+	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain"), Save: func(_ context.Context, id, key string, at api.Moment, name string) error {
 		saved = append(saved, id+" "+string(at)+" "+name)
 		if !strings.HasSuffix(name, ".bak2") {
 			return errors.New("there is a file there")

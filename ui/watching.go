@@ -47,7 +47,7 @@ func (m *Model) stirred(s stirred) tea.Cmd {
 	case s.of == ofThemes:
 		read = m.restyle()
 	case s.of == ofConfig:
-		read = m.reload()
+		read = func() tea.Msg { return reloaded{m.opt.Reload()} }
 	case m.bench == nil && !m.beginning:
 		m.list.watched = s.again != nil
 		if m.list.old = m.opt.Now().Sub(m.list.read) < tick; !m.list.old {

@@ -26,7 +26,7 @@ func TestThemeFileIsFollowed(t *testing.T) {
 	for _, session := range []string{"", sceneSession().ID} {
 		dir := filepath.Join(t.TempDir(), "stepbox", "themes")
 		file := filepath.Join(dir, "dark.yaml")
-		d := drive(t, sceneWorkbench(), 120, 35, Options{Theme: "dark", ThemeDir: dir, Session: session})
+		d := drive(t, sceneWorkbench(), 120, 35, Options{Config: themed("dark"), ThemeDir: dir, Session: session})
 		d.shows("fix-tests")
 		held := func() color.Color { return d.m.palette.Theme.Style(themes.Held).Fg }
 		before := held()
@@ -64,7 +64,7 @@ func TestBrokenThemeDoesNotKeepAnyoneOut(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "dark.yaml"), []byte("dark: maybe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := drive(t, sceneWorkbench(), 120, 35, Options{Theme: "dark", ThemeDir: dir})
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Config: themed("dark"), ThemeDir: dir})
 	d.shows(`cannot read theme "dark"`)
 	d.shows("bump-deps")
 }
@@ -75,7 +75,7 @@ func TestListIsWatched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := sceneWorkbench()
-	d := drive(t, c, 120, 35, Options{Theme: "plain", Folders: []string{dir}})
+	d := drive(t, c, 120, 35, Options{Config: themed("plain"), Folders: []string{dir}})
 	d.shows("fix-tests")
 	d.until("it is watched", func() bool { return d.m.list.watched && !d.m.home.Reading() })
 	rename := func(name string) {

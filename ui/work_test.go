@@ -414,7 +414,7 @@ func over(d *driver) {
 func TestEndOffersWhatToDo(t *testing.T) {
 	t.Parallel()
 	d := drive(t, sceneWorkbench(), 120, 35, Options{
-		Session: sceneSession().ID, Theme: "plain",
+		Session: sceneSession().ID, Config: themed("plain"),
 		Export: func(context.Context, string) (string, error) { return "fix-tests.patch", nil },
 		Resume: func(_ context.Context, id string) (string, error) { return "m2x9aaaa", nil },
 	})
@@ -450,7 +450,7 @@ func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
 	t.Parallel()
 	all := newScene().Sessions
 	all[0].Folder, all[1].Folder, all[2].Unapplied = "/p", "/p", 12
-	d := drive(t, newFake(all...), 120, 35, Options{Theme: "plain", Resume: func(context.Context, string) (string, error) { return all[1].ID, nil }})
+	d := drive(t, newFake(all...), 120, 35, Options{Config: themed("plain"), Resume: func(context.Context, string) (string, error) { return all[1].ID, nil }})
 	d.shows("apply")
 	d.shows("12")
 	d.press("v") // room for all of the row

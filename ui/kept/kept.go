@@ -18,6 +18,12 @@ import (
 // Folder is where they are. It is made when something first is kept.
 type Folder string
 
+// Looked, Layout and Screen are the folders in it for what was looked at, for how the
+// workbench is divided, and for the rest.
+func (f Folder) Looked() Looked { return Looked(filepath.Join(string(f), "looked")) }
+func (f Folder) Layout() Layout { return Layout(filepath.Join(string(f), "layout")) }
+func (f Folder) Screen() Folder { return Folder(filepath.Join(string(f), "screen")) }
+
 // most is how much a file has, in bytes. What has more isn't ours.
 const most = 4 << 10
 

@@ -166,8 +166,8 @@ func (a *arrangement) preset(p intent.Preset) {
 
 // keep has the shape kept that was changed, one at a time, so that the last is what stays.
 func (s *Screen) keep() tea.Cmd {
-	v, keep := &s.view, s.cfg.Keep
-	if !v.changed || v.keeping || v.drag != intent.NoBorder || keep == nil {
+	v, keep := &s.view, s.cfg.Kept.Layout().Keep
+	if !v.changed || v.keeping || v.drag != intent.NoBorder {
 		return nil
 	}
 	v.changed, v.keeping = false, true

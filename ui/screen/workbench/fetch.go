@@ -40,13 +40,6 @@ func (f *fetcher) idle() bool {
 	return !f.pane.Loading && !f.waiting && !f.running && !f.failed && !f.diffWaiting && !f.diffRunning
 }
 
-// Looked remembers the checkpoint up to which a person has looked at a session's
-// changes. It may take long, and is safe for concurrent use.
-type Looked interface {
-	At(session string) int64
-	Set(session string, checkpoint int64) error
-}
-
 // scope shows the changes of an action, or of the session if that is shown
 // already. From Changes itself it goes on to the next scope that there is: the
 // session's, what came since the person looked, the action's.
@@ -68,10 +61,7 @@ func (f *fetcher) show(scope api.Scope) {
 
 // recall asks what the person has looked at before.
 func (f *fetcher) recall() tea.Cmd {
-	memory := f.cfg.Looked
-	if memory == nil {
-		return nil
-	}
+	memory := f.cfg.Kept.Looked()
 	return f.do(func(_ context.Context, _ link.Client, id string) func() tea.Cmd {
 		at := memory.At(id)
 		return func() tea.Cmd {
@@ -83,7 +73,7 @@ func (f *fetcher) recall() tea.Cmd {
 
 // mark remembers that the person has looked at what is shown.
 func (f *fetcher) mark() tea.Cmd {
-	at, memory := f.pane.Looked(), f.cfg.Looked
+	at, memory := f.pane.Looked(), f.cfg.Kept.Looked()
 	switch {
 	case f.pane.Action != 0:
 		f.tell(themes.Info, "this is one action's changes: m marks the session's (s)")
@@ -96,9 +86,6 @@ func (f *fetcher) mark() tea.Cmd {
 	f.tell(themes.OK, "marked as looked at: %s shows what changes from here on", keys.First(intent.Scope{}, keys.Changes))
 	if f.pane.Since != 0 {
 		f.show(api.Scope{Since: at})
-	}
-	if memory == nil {
-		return nil
 	}
 	return f.do(func(_ context.Context, _ link.Client, id string) func() tea.Cmd {
 		err := memory.Set(id, at)

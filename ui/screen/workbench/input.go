@@ -228,8 +228,6 @@ func (s *Screen) fromDialog(d dialog.Dialog, i intent.Intent, repeat bool) tea.C
 	case intent.GoTo:
 		s.asking.dialogs.Close(d)
 		return s.toChanges(r.Action)
-	case intent.Save:
-		s.ops.askSave(d)
 	case intent.TakeOut:
 		return s.takeOut(r, d.Target())
 	case intent.Read:

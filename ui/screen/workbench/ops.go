@@ -38,6 +38,10 @@ func (o *operations) follow(d dialog.Dialog, i intent.Intent) tea.Cmd {
 		o.cancel()
 	case intent.AskCheck:
 		o.dialogs.Open(dialog.NewCheck(i))
+	case intent.Save:
+		if f, ok := d.(*dialog.File); ok {
+			o.dialogs.Open(dialog.NewSaveFile(f))
+		}
 	case intent.SaveAs:
 		return o.saveFile(d, i)
 	case intent.BisectFor:

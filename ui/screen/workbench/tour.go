@@ -32,13 +32,6 @@ const (
 // tourFile is the name under which it is kept that it was shown.
 const tourFile = "tour"
 
-// Kept remembers small things of a person under their names. It may take long, and is safe
-// for concurrent use.
-type Kept interface {
-	Read(name string) string
-	Write(name, text string) error
-}
-
 // stop is a step: what it says, and whether that was done.
 type stop struct {
 	words func() string
@@ -85,8 +78,8 @@ var stops = []stop{
 
 // recallTour finds out whether the tour was shown before.
 func (s *Screen) recallTour() tea.Cmd {
-	memory := s.cfg.Kept
-	if memory == nil || s.cfg.NoTour {
+	memory := s.cfg.Kept.Screen()
+	if s.cfg.NoTour {
 		return nil
 	}
 	return s.do(func(context.Context, link.Client, string) func() tea.Cmd {
@@ -105,7 +98,7 @@ func (s *Screen) beginTour() tea.Cmd {
 		return nil
 	}
 	s.tour.due, s.tour.at = false, 1
-	memory := s.cfg.Kept
+	memory := s.cfg.Kept.Screen()
 	return s.do(func(context.Context, link.Client, string) func() tea.Cmd {
 		err := memory.Write(tourFile, "shown\n")
 		return func() tea.Cmd {

@@ -57,16 +57,7 @@ func (f *fetcher) moment() api.Moment {
 	return at.To
 }
 
-// askSave asks where a file as it was is written to on the host.
-func (o *operations) askSave(d dialog.Dialog) {
-	if f, ok := d.(*dialog.File); ok && o.cfg.Save != nil {
-		o.dialogs.Open(dialog.NewSaveFile(f))
-		return
-	}
-	o.tell(themes.Info, "stepbox cat -o saves a file")
-}
-
-// saveFile writes it, for the dialog that asked where.
+// saveFile writes a file as it was to one on the host, for the dialog that asked where.
 func (o *operations) saveFile(d dialog.Dialog, f intent.SaveAs) tea.Cmd {
 	return o.long("saving", func(ctx context.Context, _ link.Client, id string) func() tea.Cmd {
 		err := o.cfg.Save(ctx, id, f.Key, f.At, f.Name)

@@ -18,6 +18,7 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/kept"
 	"stepbox/ui/layout"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
@@ -35,25 +36,23 @@ type Config struct {
 	Now     func() time.Time
 	Method  func() ansi.Method // how the person's terminal measures text
 	Signs   func() paint.Signs // how signs are drawn there
-	Looked  Looked             // nil forgets
-	Kept    Kept               // nil forgets, and shows no tour by itself
+	Kept    kept.Folder        // what the person looked at, and how they divide the screen
 	Layout  intent.Preset      // where the person has chosen none
-	Shapes  layout.Shapes      // how the person divides the screen
+	Shapes  layout.Shapes      // what Kept has of that
 	Key     string             // what was pressed last before, which may be held down still
 	Pressed time.Time          // when that was
 	At      api.Moment         // to begin with; "": now
 	Words   string             // that were searched, At a place that has them
 	Then    intent.Intent      // what is done once it is shown: Apply, or nil
 	NoTour  bool               // the tour isn't begun by itself
-	// Keep remembers one of Shapes; nil forgets. It may take long.
-	Keep func(layout.Kind, layout.Shape) error
+
 	// Watching says that nothing is to be decided, typed or changed from here.
 	Watching bool
 	Known    api.Session // what is known of the session before its events arrive
 
 	// Export writes a patch of a session and returns the file's name; nil when that can't be done.
 	Export func(ctx context.Context, id string) (file string, err error)
-	// Save writes a session's file as it was to a new one on the host; nil when that can't be done.
+	// Save writes a session's file as it was to a new one on the host.
 	Save func(ctx context.Context, id, key string, at api.Moment, name string) error
 	// Copy fills the person's clipboard, and says that it did.
 	Copy func(text, what string) tea.Cmd
