@@ -106,32 +106,35 @@ func TestDragSelectsAtHome(t *testing.T) {
 	if d.copied != "" {
 		t.Errorf("a key didn't let go: copied is %q", d.copied)
 	}
+	d.clicks(2, "shell-1", "shell-1")
 	d.press("?")
 	between("attach to a live", "session, or open", "attach to a live s")
+}
+
+// clicks clicks so often where words begin, which selects.
+func (d *driver) clicks(n int, words, want string) {
+	d.t.Helper()
+	x, y := d.place(words)
+	d.advance(time.Second)
+	d.copied = ""
+	for i := range n {
+		d.send(click(x, y))
+		if i == n-1 {
+			d.copied = ""
+		}
+		d.send(tea.MouseReleaseMsg{X: x, Y: y, Button: tea.MouseLeft})
+		d.advance(100 * time.Millisecond)
+	}
+	d.selects(want)
 }
 
 // A word by two clicks, a line by three; what was wrapped is one line.
 func TestClicksSelect(t *testing.T) {
 	t.Parallel()
 	d := bench(t, sceneWorkbench(sceneLongQuestion()), 80, 24, "plain")
-	clicks := func(n int, words, want string) {
-		t.Helper()
-		x, y := d.place(words)
-		d.advance(time.Second)
-		d.copied = ""
-		for i := range n {
-			d.send(click(x, y))
-			if i == n-1 {
-				d.copied = ""
-			}
-			d.send(tea.MouseReleaseMsg{X: x, Y: y, Button: tea.MouseLeft})
-			d.advance(100 * time.Millisecond)
-		}
-		d.selects(want)
-	}
-	clicks(2, "failing", "failing")
-	clicks(2, "test.go:14", "parse_test.go:14:")
-	clicks(3, "failing", "● I'll look at the failing test first.")
+	d.clicks(2, "failing", "failing")
+	d.clicks(2, "test.go:14", "parse_test.go:14:")
+	d.clicks(3, "failing", "● I'll look at the failing test first.")
 }
 
 // Beyond an edge it scrolls, and what was in view is selected too.

@@ -24,8 +24,8 @@ const beside = 120
 func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	s.bar(dst, uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1), f)
 	body := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), area.Dy()-2)
-	s.inbox.whole, s.drag.boxes = false, s.drag.boxes[:0]
-	defer func() { s.drag.draw(dst, f.P) }()
+	s.inbox.whole, s.boxes = false, s.boxes[:0]
+	defer func() { s.drag.Draw(dst, f.P) }()
 	s.inbox.blind = layout.KindOf(area.Dx(), area.Dy()) == layout.TooSmall
 	if body.Dy() < 4 {
 		return nil
@@ -36,7 +36,7 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		body.Min.Y++
 	}
 	if h := s.inbox.height(body); h > 0 {
-		s.drag.boxes = append(s.drag.boxes, s.inbox.draw(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), h), f))
+		s.boxes = append(s.boxes, s.inbox.draw(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), h), f))
 		body.Min.Y += h
 	}
 	list, side := body, uv.Rectangle{}
@@ -67,7 +67,6 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 			under.Max.Y = min(under.Max.Y, under.Min.Y+rows) // no more than it needs
 		}
 		cursor = d.Draw(dst, under, f)
-		s.drag.boxes = append(s.drag.boxes[:0], d.Text().Area)
 	}
 	return cursor
 }
@@ -154,7 +153,7 @@ func (s *Screen) lastLines(dst uv.Screen, area uv.Rectangle, f paint.Frame) bool
 		return false
 	}
 	inner := paint.Box{Title: "Screen of " + paint.Clean(name(x.Session))}.Draw(dst, area, f.P)
-	s.drag.boxes = append(s.drag.boxes, inner)
+	s.boxes = append(s.boxes, inner)
 	terminal.Show(dst, inner, s.shown.screen)
 	return true
 }
@@ -166,7 +165,7 @@ func (s *Screen) box(dst uv.Screen, area uv.Rectangle, f paint.Frame, title stri
 		box.Facts = paint.Line{{Text: paint.Count(n, "session", "sessions"), Style: f.P.S(themes.Muted)}}
 	}
 	inner := box.Draw(dst, area, f.P)
-	s.drag.boxes = append(s.drag.boxes, inner)
+	s.boxes = append(s.boxes, inner)
 	if n > 0 || inner.Empty() {
 		return inner
 	}

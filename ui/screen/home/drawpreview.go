@@ -24,7 +24,7 @@ func (s *Screen) beside(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 		box.Title = paint.Clean(name(x))
 	}
 	inner := box.Draw(dst, area, f.P)
-	s.drag.boxes = append(s.drag.boxes, inner)
+	s.boxes = append(s.boxes, inner)
 	if !ok || inner.Empty() {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
 	"stepbox/ui/dialog"
@@ -22,6 +23,7 @@ import (
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
+	"stepbox/ui/selection"
 	"stepbox/ui/state"
 )
 
@@ -86,8 +88,9 @@ type Screen struct {
 	entered bool // enter was pressed before the list was of what was typed: it is carried out then
 	shown   preview
 	preview bool // it was turned on or off, against what the size would have
-	drag    dragging
-	trashed []api.Session // that were put into the trash since the program started, as they were then, oldest first
+	drag    selection.Mouse
+	boxes   []uv.Rectangle // the insides of those that were drawn
+	trashed []api.Session  // that were put into the trash since the program started, as they were then, oldest first
 }
 
 // New makes the screen. What it asks for ends with ctx.
@@ -223,9 +226,9 @@ func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	s.inbox.desk.Presses.Key(k.String(), s.cfg.Now())
 	var i intent.Intent
 	var cmd tea.Cmd
-	if s.drag.live { // it lets go of what the mouse selects
+	if s.drag.Some { // it lets go of what the mouse selects
 		s.inbox.desk.Guard.Key(s.cfg.Now())
-		s.drag.held, s.drag.live = false, false
+		s.drag.Drop()
 	} else {
 		i, cmd = s.key(k)
 	}

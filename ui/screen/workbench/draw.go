@@ -18,7 +18,7 @@ import (
 // Draw draws the screen and returns the cursor.
 func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.Cursor {
 	cursor := s.draw(dst, area, p)
-	s.drag.draw(dst, p)
+	s.drag.Draw(dst, p)
 	return cursor
 }
 

@@ -49,7 +49,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return s.handle(b.Intent, s.target(), k.IsRepeat)
 	}
-	if s.drag.held && s.drag.some {
+	if s.drag.Some {
 		if cmd := s.drag.key(k); !keys.IsLeader(k) {
 			return cmd
 		} // or what follows the leader would be the agent's

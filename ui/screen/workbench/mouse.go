@@ -76,7 +76,7 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 		case s.view.pressed:
 			s.agent.mouse(uv.MouseMotionEvent(m), e)
 			s.drag.tellMouse()
-		case s.drag.held:
+		case s.drag.Held:
 			return tea.Batch(s.drag.pulled(e), s.follow())
 		}
 	}

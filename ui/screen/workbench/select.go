@@ -9,14 +9,11 @@ import (
 	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
-	"stepbox/ui/paint"
 	"stepbox/ui/selection"
 )
 
-const (
-	clickAgain = 400 * time.Millisecond // within it a click goes on the one before
-	scrollOn   = 60 * time.Millisecond  // between rows while the mouse is beyond an edge
-)
+// scrollOn is the time between rows while the mouse is beyond an edge.
+const scrollOn = 60 * time.Millisecond
 
 // place is where the mouse selects: a part of the screen that scrolls.
 type place struct {
@@ -24,31 +21,22 @@ type place struct {
 	scroll func(by int)
 }
 
-// dragging is the selection of text by the mouse, within one place.
+// dragging is the selection of text by the mouse, within one place. In the Terminal, whose
+// text stands still meanwhile, it is copy mode's.
 type dragging struct {
 	*core
 	agent *agent
-	drawn uv.Screen // the last frame: what is selected is read from it
-	told  bool      // the agent has the mouse meanwhile, and the person was told
+	told  bool // the agent has the mouse meanwhile, and the person was told
+	selection.Mouse
 	grip
 }
 
-// grip is what the button holds since it went down.
+// grip is what else there is since the button went down.
 type grip struct {
-	held   bool // the button is down
-	some   bool // something is selected
 	in     place
-	term   bool // it is in the Terminal, whose text stands still meanwhile, in copy mode
+	term   bool // it is in the Terminal
 	began  bool // copy mode began with it, and ends with it
-	mode   selection.Mode
-	from   uv.Position // where the button went down, on the screen
-	at     uv.Position // where the mouse is
-	is     selection.Range
-	rows   map[int]selection.Row // of the place that were in view by now
-	beyond bool                  // the mouse is beyond an edge, and a scroll is due
-
-	clicks int
-	last   time.Time
+	beyond bool // the mouse is beyond an edge, and a scroll is due
 }
 
 // placeAt is what can be selected at a point.
@@ -76,60 +64,43 @@ func (s *Screen) press(e tea.Mouse) {
 	s.drag.pressed(e, p, ok)
 }
 
-// pressed begins to select where the button went down, and selects a word or a line where it
-// did so again, if there is some at that place.
+// pressed begins to select where the button went down, if there is some text at that place.
 func (d *dragging) pressed(e tea.Mouse, p place, ok bool) {
-	clicks, now := 1, d.cfg.Now()
-	if at := uv.Pos(e.X, e.Y); at == d.from && now.Sub(d.last) < clickAgain {
-		clicks = d.clicks%3 + 1
-	}
-	d.grip = grip{clicks: clicks, last: now, from: uv.Pos(e.X, e.Y), at: uv.Pos(e.X, e.Y)}
+	d.Press(uv.Pos(e.X, e.Y), d.cfg.Now())
+	d.grip = grip{in: p, term: p.region == nil}
 	if !ok || e.Button != tea.MouseLeft {
 		return
 	}
 	if e.Mod.Contains(tea.ModAlt) {
-		d.mode = selection.Block
+		d.Mode = selection.Block
 	}
-	d.held, d.in, d.term = true, p, p.region == nil
-	switch {
-	case d.term:
+	if d.term {
 		d.pressedInTerminal()
-	case clicks > 1 && d.drawn != nil:
-		d.read()
-		at := p.region().At(e.X, e.Y)
-		if d.some = true; clicks == 2 {
-			from, to := selection.Word(d.rows[at.Y], at.X)
-			d.is = selection.Range{Anchor: uv.Pos(from, at.Y), Head: uv.Pos(to-1, at.Y)}
-			return
-		}
-		r := p.region()
-		first, last := selection.Whole(d.row, at.Y, r.Top+r.Area.Dy())
-		d.is = selection.Range{Mode: selection.Lines, Anchor: uv.Pos(0, first), Head: uv.Pos(0, last)}
-	default:
-		at := p.region().At(e.X, e.Y)
-		d.is = selection.Range{Mode: d.mode, Anchor: at, Head: at}
+		return
 	}
+	d.Begin(p.region)
 }
 
 // pressedInTerminal moves copy mode's cursor, or selects a word or a line.
 func (d *dragging) pressedInTerminal() {
-	if d.began = d.agent.pane.Copy == nil; d.began && d.clicks == 1 {
+	d.Held, d.began = true, d.agent.pane.Copy == nil
+	if d.began && d.Clicks == 1 {
 		return // it may be a click: it begins once the mouse moves
 	}
 	c := d.agent.still()
 	if c == nil {
-		d.held = false
+		d.Held = false
 		return
 	}
-	at := d.inTerminal(d.from)
-	if d.clicks == 1 {
+	at := d.inTerminal(d.From)
+	if d.Clicks == 1 {
 		c.Point(at)
-		d.is.Anchor = at
+		d.Is.Anchor = at
 		return
 	}
-	d.some = true
-	c.SelectAt(at, d.clicks == 3)
-	d.is = c.Range()
+	d.Some = true
+	c.SelectAt(at, d.Clicks == 3)
+	d.Is = c.Range()
 }
 
 // inTerminal is the place in copy mode's text of a point on the screen.
@@ -140,19 +111,16 @@ func (d *dragging) inTerminal(at uv.Position) uv.Position {
 
 // pulled selects up to where the mouse is by now.
 func (d *dragging) pulled(e tea.Mouse) tea.Cmd {
-	at := uv.Pos(e.X, e.Y)
-	if at == d.at {
+	if !d.Moved(uv.Pos(e.X, e.Y)) {
 		return nil
 	}
-	d.at = at
 	if d.term && d.agent.pane.Copy == nil {
 		if d.agent.still() == nil {
-			d.held = false
+			d.Held = false
 			return nil
 		}
-		d.is.Anchor = d.inTerminal(d.from)
+		d.Is.Anchor = d.inTerminal(d.From)
 	}
-	d.some = true
 	return d.pull()
 }
 
@@ -166,9 +134,9 @@ func (d *dragging) pull() tea.Cmd {
 	}
 	by := 0
 	switch {
-	case d.at.Y < area.Min.Y:
+	case d.At.Y < area.Min.Y:
 		by = -1
-	case d.at.Y >= area.Max.Y:
+	case d.At.Y >= area.Max.Y:
 		by = 1
 	}
 	if d.term {
@@ -176,20 +144,20 @@ func (d *dragging) pull() tea.Cmd {
 		if by != 0 {
 			c.Scroll(by)
 		}
-		c.Select(d.mode, d.is.Anchor, d.inTerminal(uv.Pos(d.at.X, max(area.Min.Y, min(d.at.Y, area.Max.Y-1)))))
+		d.Some = true
+		c.Select(d.Mode, d.Is.Anchor, d.inTerminal(uv.Pos(d.At.X, max(area.Min.Y, min(d.At.Y, area.Max.Y-1)))))
 	} else {
-		d.read()
 		if by != 0 {
 			d.in.scroll(by)
 		}
-		d.is.Mode, d.is.Head = d.mode, d.in.region().At(d.at.X, d.at.Y)
+		d.Pull()
 	}
 	if by == 0 || d.beyond {
 		return nil
 	}
 	d.beyond = true
 	return d.after(scrollOn, func() tea.Cmd {
-		if d.beyond = false; !d.held || d.term && d.agent.pane.Copy == nil {
+		if d.beyond = false; !d.Held || d.term && d.agent.pane.Copy == nil {
 			return nil
 		}
 		return d.pull()
@@ -198,52 +166,25 @@ func (d *dragging) pull() tea.Cmd {
 
 // released copies what is selected.
 func (d *dragging) released() tea.Cmd {
-	text := ""
-	switch {
-	case !d.held || !d.some:
-		if d.held && d.term && d.began && d.clicks > 1 {
+	if !d.Some {
+		if d.Held && d.term && d.began && d.Clicks > 1 {
 			d.agent.goOn()
 		}
-		d.held = false
+		d.Drop()
 		return nil
+	}
+	text := ""
+	switch {
 	case d.term && d.agent.pane.Copy != nil:
 		text = d.agent.pane.Copy.Text()
 		if d.agent.pane.Copy.Deselect(); d.began {
 			d.agent.goOn()
 		}
 	case !d.term:
-		d.read()
-		text = d.is.Text(d.row)
+		text = d.Text()
 	}
-	d.held, d.some = false, false
+	d.Drop()
 	return d.copyText(text)
-}
-
-// row is a row of the place, as it was when it was in view.
-func (d *dragging) row(n int) selection.Row { return d.rows[n] }
-
-// read reads what of the place is on the last frame.
-func (d *dragging) read() {
-	if d.rows == nil {
-		d.rows = map[int]selection.Row{}
-	}
-	if d.drawn != nil {
-		d.in.region().Read(d.drawn, d.rows)
-	}
-}
-
-// draw keeps the frame, and shows what is selected.
-func (d *dragging) draw(dst uv.Screen, p *paint.Palette) {
-	d.drawn = dst
-	if !d.held || !d.some || d.term {
-		return
-	}
-	d.read()
-	r := d.in.region()
-	for i := range r.Area.Dy() {
-		from, to := d.is.In(r.Top+i, d.rows[r.Top+i])
-		paint.Dim(dst, uv.Rect(r.Area.Min.X+from, r.Area.Min.Y+i, to-from, 1), p.S(themes.Selected))
-	}
 }
 
 // tellMouse says how text is selected while the agent has the mouse, once.
@@ -259,7 +200,7 @@ func (d *dragging) key(k tea.KeyPressMsg) tea.Cmd {
 	if b, ok := keys.Find(k, keys.CopyMode); ok && b.Intent == intent.Intent(intent.Yes{}) {
 		return d.released()
 	}
-	if d.held, d.some = false, false; d.term && d.began {
+	if d.Drop(); d.term && d.began {
 		d.agent.goOn()
 	}
 	return nil
