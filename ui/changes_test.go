@@ -54,6 +54,16 @@ func TestLinesAreCountedOn(t *testing.T) {
 	d.until("nothing more is asked for", d.m.bench.Arrived)
 }
 
+// The mouse goes to a file as keys do: its diff is shown.
+func TestMouseGoesToAFile(t *testing.T) {
+	t.Parallel()
+	c := sceneWorkbench()
+	c.SetDiff(api.FileDiff{Change: newScene().Changes.Files[2], Note: "of the file clicked"})
+	d := bench(t, c, 120, 35, "plain")
+	d.send(click(d.place("notes.txt")))
+	d.shows("of the file clicked")
+}
+
 // A list longer than a page is read on as a person moves down, and to its end
 // when they go there.
 func TestLongChangesAreReadOn(t *testing.T) {

@@ -59,7 +59,8 @@ func (s *Screen) filterKey(k tea.KeyPressMsg) tea.Cmd {
 	b, ok := keys.Find(k, keys.Filtering)
 	if !ok {
 		s.find.line.Type(k)
-		return s.typedFilter()
+		s.typedFilter()
+		return nil
 	}
 	p := s.find.in
 	switch b.Intent.(type) {
@@ -71,7 +72,7 @@ func (s *Screen) filterKey(k tea.KeyPressMsg) tea.Cmd {
 		}
 	case intent.Back:
 		s.find.in = intent.NoPane
-		return s.narrow(p, find.Filter{})
+		s.narrow(p, find.Filter{})
 	default:
 		return s.inPane(b.Intent)
 	}
@@ -80,7 +81,7 @@ func (s *Screen) filterKey(k tea.KeyPressMsg) tea.Cmd {
 
 // typedFilter shows what the line asks for by now. The number of an action isn't looked
 // for: it is gone to.
-func (s *Screen) typedFilter() tea.Cmd {
+func (s *Screen) typedFilter() {
 	f := find.Parse(s.find.line.Value())
 	n, number := f.Number()
 	if !number || s.find.in == intent.Network {
@@ -88,15 +89,14 @@ func (s *Screen) typedFilter() tea.Cmd {
 	} else {
 		f = find.Filter{}
 	}
-	cmd := s.narrow(s.find.in, f)
+	s.narrow(s.find.in, f)
 	if s.find.in == intent.Actions {
 		s.asking.list.Near(n)
 	}
-	return cmd
 }
 
 // narrow shows only the rows of a list that a filter has.
-func (s *Screen) narrow(p intent.Pane, f find.Filter) tea.Cmd {
+func (s *Screen) narrow(p intent.Pane, f find.Filter) {
 	s.find.of[p] = f
 	switch p {
 	case intent.Actions:
@@ -106,13 +106,11 @@ func (s *Screen) narrow(p intent.Pane, f find.Filter) tea.Cmd {
 		s.reach.pane.Filter(f)
 	case intent.Changes:
 		s.changes.pane.Filter(f)
-		return s.changes.wantDiff(diffPause)
 	}
-	return nil
 }
 
 // match goes to the next or previous row that the filter has.
-func (s *Screen) match(by int) tea.Cmd {
+func (s *Screen) match(by int) {
 	switch s.view.focus {
 	case intent.Actions:
 		s.asking.auto = false
@@ -121,9 +119,7 @@ func (s *Screen) match(by int) tea.Cmd {
 		s.reach.pane.Match(by)
 	case intent.Changes:
 		s.changes.pane.Match(by)
-		return s.changes.wantDiff(diffPause)
 	}
-	return nil
 }
 
 // lookUp reads what the filter of Actions asks for and the screen doesn't know: which

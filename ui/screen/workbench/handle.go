@@ -75,11 +75,11 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	case intent.Filter:
 		s.openFilter("")
 	case intent.Match:
-		return s.match(i.By)
+		s.match(i.By)
 	case intent.Related:
 		return s.related(i.To)
 	case intent.Return:
-		return s.retrace()
+		s.retrace()
 	case intent.Pause:
 		return s.ops.pause()
 	case intent.SetMode:

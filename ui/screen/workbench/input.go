@@ -147,7 +147,7 @@ func (s *Screen) scopes() []keys.Scope {
 
 // Paste takes pasted text: it goes to the agent or into a line, and never
 // answers anything.
-func (s *Screen) Paste(text string) (cmd tea.Cmd) {
+func (s *Screen) Paste(text string) tea.Cmd {
 	s.leader = false
 	switch d := s.asking.dialogs.Top(); {
 	case d != nil:
@@ -162,12 +162,12 @@ func (s *Screen) Paste(text string) (cmd tea.Cmd) {
 		s.tell(themes.Warn, "not pasted: something was decided just before")
 	case s.find.in != intent.NoPane:
 		s.find.line.Insert(text)
-		cmd = s.typedFilter()
+		s.typedFilter()
 	case s.typing():
 		s.agent.paste(text)
 	}
 	s.asking.typed()
-	return tea.Batch(cmd, s.follow())
+	return s.follow()
 }
 
 // dialogIntent lets a dialog handle an intent.

@@ -57,7 +57,6 @@ func (s *Screen) inPane(i intent.Intent) tea.Cmd {
 		if why := s.changes.pane.Handle(i); why != "" {
 			s.tell(themes.Info, "%s", why)
 		}
-		return s.changes.wantDiff(diffPause)
 	}
 	return nil
 }

@@ -127,8 +127,8 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 		t.toHit(t.hit + i.By)
 	case intent.Jump:
 		s.find.leave(s.here())
-		shown := s.narrow(s.view.focus, find.Filter{}) // when it began it may not have had what was asked for
-		return tea.Batch(shown, s.toSelected())
+		s.narrow(s.view.focus, find.Filter{}) // when it began it may not have had what was asked for
+		return s.toSelected()
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (n *finding) leave(p whereabouts) {
 }
 
 // retrace goes back to where the person was last.
-func (s *Screen) retrace() tea.Cmd {
+func (s *Screen) retrace() {
 	n := len(s.find.way)
 	p := s.find.way[n-1]
 	s.find.way = s.find.way[:n-1]
@@ -56,10 +56,9 @@ func (s *Screen) retrace() tea.Cmd {
 	case !p.past && s.wanted:
 		s.toPresent()
 	}
-	var cmds []tea.Cmd
 	for _, pane := range []intent.Pane{intent.Changes, intent.Network, intent.Actions} {
 		if p.of[pane].String() != s.find.filter(pane).String() {
-			cmds = append(cmds, s.narrow(pane, p.of[pane]))
+			s.narrow(pane, p.of[pane])
 		}
 	}
 	s.view.setFocus(p.focus)
@@ -69,7 +68,6 @@ func (s *Screen) retrace() tea.Cmd {
 	p.scope.To = ""
 	s.changes.show(p.scope)
 	s.changes.pane.Select(p.file)
-	return tea.Batch(append(cmds, s.changes.wantDiff(0))...)
 }
 
 // selectedAction is the action that what is selected is of, or 0.
@@ -130,14 +128,17 @@ func (s *Screen) related(to intent.Pane) tea.Cmd {
 	case intent.Changes:
 		s.view.setFocus(to)
 		s.changes.show(api.Scope{Action: n})
-		return tea.Batch(s.narrow(to, find.Filter{}), s.changes.wantDiff(0))
+		s.narrow(to, find.Filter{})
+		return nil
 	case intent.Network:
 		s.view.setFocus(to)
-		return s.narrow(to, find.Number(n))
+		s.narrow(to, find.Number(n))
+		return nil
 	}
 	path := s.changes.pane.Path()
 	s.view.setFocus(to)
-	return s.narrow(to, find.Parse(find.File(path)))
+	s.narrow(to, find.Parse(find.File(path)))
+	return nil
 }
 
 // toNumber goes to what a number means in a list: an action, or its changes.
@@ -145,7 +146,7 @@ func (s *Screen) toNumber(in intent.Pane, n int) tea.Cmd {
 	if _, ok := s.st.Action(n); in == intent.Changes && ok {
 		s.find.leave(s.find.from)
 		s.changes.show(api.Scope{Action: n})
-		return s.changes.wantDiff(0)
+		return nil
 	}
 	return s.toAction(n, s.find.from)
 }
