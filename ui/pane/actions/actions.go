@@ -28,10 +28,10 @@ type Pane struct {
 	List    rows.List
 	Notice  paint.Line // shown in the lower edge
 	Loading bool
-	Auto    bool // the selection was led to what is held, so the list still follows
+	Auto    bool       // the selection was led to what is held, so the list still follows
+	Wrote   find.Wrote // who wrote the files that the filter asks for, as Filter takes it
 
 	filter find.Filter
-	wrote  find.Wrote
 	found  int  // actions that the filter has
 	sifted bool // the rows are those of the filter
 
@@ -54,6 +54,25 @@ type item struct {
 	kept     bool  // the filter hasn't it; it is held, though
 }
 
+// Handle moves in the list, selects actions, and unfolds housekeeping.
+func (p *Pane) Handle(i intent.Intent) (why string) {
+	switch i.(type) {
+	case intent.Fold:
+		p.Fold()
+	case intent.Toggle:
+		p.mark()
+	default:
+		p.List.Handle(i, p.Total())
+	}
+	return ""
+}
+
+// Wheel scrolls.
+func (p *Pane) Wheel(_, _, by int) { p.List.Scroll(by, p.Total()) }
+
+// Empty says whether nothing is listed.
+func (p *Pane) Empty() bool { return p.Total() == 0 }
+
 // Fold shows or folds housekeeping.
 func (p *Pane) Fold() {
 	n := p.Selected()
@@ -64,8 +83,8 @@ func (p *Pane) Fold() {
 	}
 }
 
-// Mark selects the action that the cursor is on, or no longer.
-func (p *Pane) Mark() {
+// mark selects the action that the cursor is on, or no longer.
+func (p *Pane) mark() {
 	n := p.Selected()
 	p.Select(n)
 	if p.marked[n] {

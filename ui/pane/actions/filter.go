@@ -5,13 +5,12 @@ import (
 	"stepbox/ui/find"
 )
 
-// Filter lists only what a filter has, and what is held; wrote is who wrote the files that
-// it asks for. What is selected stays so where it can.
-func (p *Pane) Filter(f find.Filter, wrote find.Wrote) {
+// Filter lists only what a filter has, and what is held. What is selected stays so where it can.
+func (p *Pane) Filter(f find.Filter) {
 	if n := p.Total(); !f.Narrows() && n > 0 {
 		p.List.Select(p.List.In(n))
 	}
-	p.filter, p.wrote, p.sifted = f, wrote, false
+	p.filter, p.sifted = f, false
 	if n := p.Total(); p.List.At() == n-1 {
 		p.List.Follow()
 	}
@@ -63,7 +62,7 @@ func (p *Pane) sift() func(a *api.Action) (found, held bool) {
 	}
 	return func(a *api.Action) (found, held bool) {
 		held = a.State == api.ActionHeld || asked[a.N]
-		r := find.OfAction(a, held, hosts[a.N], p.wrote.By(a.N))
+		r := find.OfAction(a, held, hosts[a.N], p.Wrote.By(a.N))
 		return p.filter.Has(&r), held
 	}
 }

@@ -116,6 +116,6 @@ func took(a api.Action, now time.Time) string {
 }
 
 // Text is where the rows were drawn last.
-func (p *Pane) Text() selection.Region {
+func (p *Pane) Text(int, int) selection.Region {
 	return selection.Region{Area: p.area, Top: p.List.Top()}
 }

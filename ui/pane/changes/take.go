@@ -75,6 +75,12 @@ func (p *Pane) Text(x, y int) selection.Region {
 	return selection.Region{Area: r, Top: v.top}
 }
 
+// Empty says whether the cursor is on nothing.
+func (p *Pane) Empty() bool {
+	_, ok := p.at()
+	return !ok
+}
+
 // Gone says whether the file that the cursor is on was deleted.
 func (p *Pane) Gone() bool {
 	n, ok := p.at()

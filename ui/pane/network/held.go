@@ -109,6 +109,6 @@ func heldRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, q *api.Question) {
 }
 
 // Text is where the rows were drawn last.
-func (p *Pane) Text() selection.Region {
+func (p *Pane) Text(int, int) selection.Region {
 	return selection.Region{Area: p.area, Top: p.List.Top()}
 }

@@ -17,6 +17,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/find"
+	"stepbox/ui/intent"
 	"stepbox/ui/paint"
 	"stepbox/ui/pane/rows"
 	"stepbox/ui/state"
@@ -120,6 +121,18 @@ func foldsOf(attempts []api.Attempt) []Fold {
 	}
 	return out
 }
+
+// Handle moves in the list.
+func (p *Pane) Handle(i intent.Intent) (why string) {
+	p.List.Handle(i, p.Total())
+	return ""
+}
+
+// Wheel scrolls.
+func (p *Pane) Wheel(_, _, by int) { p.List.Scroll(by, p.Total()) }
+
+// Empty says whether nothing is listed.
+func (p *Pane) Empty() bool { return p.Total() == 0 }
 
 // Total is how many rows there are.
 func (p *Pane) Total() int { return len(p.rows()) }

@@ -28,10 +28,9 @@ type finding struct {
 	from whereabouts // where the person was when it got them
 	of   [intent.Actions + 1]find.Filter
 
-	wrote find.Wrote    // who wrote the files that the filter of Actions asks for
-	upTo  int64         // the version of the session's changes that wrote was read at
+	upTo  int64         // the version of the session's changes that it was read at who wrote files
 	early bool          // the actions before those that are shown were asked for
-	busy  bool          // wrote is being read
+	busy  bool          // that is being read
 	way   []whereabouts // where the person was, the newest last; at most maxWay
 }
 
@@ -74,7 +73,7 @@ func (s *Screen) filterKey(k tea.KeyPressMsg) tea.Cmd {
 		s.find.in = intent.NoPane
 		s.narrow(p, find.Filter{})
 	default:
-		return s.inPane(b.Intent)
+		s.inPane(b.Intent)
 	}
 	return nil
 }
@@ -95,33 +94,6 @@ func (s *Screen) typedFilter() {
 	}
 }
 
-// narrow shows only the rows of a list that a filter has.
-func (s *Screen) narrow(p intent.Pane, f find.Filter) {
-	s.find.of[p] = f
-	switch p {
-	case intent.Actions:
-		s.asking.auto = false
-		s.asking.list.Filter(f, s.find.wrote)
-	case intent.Network:
-		s.reach.pane.Filter(f)
-	case intent.Changes:
-		s.changes.pane.Filter(f)
-	}
-}
-
-// match goes to the next or previous row that the filter has.
-func (s *Screen) match(by int) {
-	switch s.view.focus {
-	case intent.Actions:
-		s.asking.auto = false
-		s.asking.list.Match(by)
-	case intent.Network:
-		s.reach.pane.Match(by)
-	case intent.Changes:
-		s.changes.pane.Match(by)
-	}
-}
-
 // lookUp reads what the filter of Actions asks for and the screen doesn't know: which
 // actions wrote files, and those before the ones that are shown.
 func (s *Screen) lookUp() tea.Cmd {
@@ -134,7 +106,7 @@ func (s *Screen) lookUp() tea.Cmd {
 		early = s.readEarlier(0)
 	}
 	paths := n.filter(intent.Actions).Paths()
-	lacks := func(p string) bool { _, ok := n.wrote[p]; return !ok }
+	lacks := func(p string) bool { _, ok := s.asking.list.Wrote[p]; return !ok }
 	if n.busy || len(paths) == 0 || n.upTo == n.present().Changes && !slices.ContainsFunc(paths, lacks) {
 		return early
 	}
@@ -147,16 +119,16 @@ func (s *Screen) readWriters() tea.Cmd {
 	n := &s.find
 	paths, upTo := n.filter(intent.Actions).Paths(), n.present().Changes
 	do := n.do
-	if slices.ContainsFunc(paths, func(p string) bool { _, ok := n.wrote[p]; return !ok }) {
+	if slices.ContainsFunc(paths, func(p string) bool { _, ok := s.asking.list.Wrote[p]; return !ok }) {
 		do = func(f request) tea.Cmd { return n.long("looking for who wrote that", f) }
 	}
 	return do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
 		wrote, failed := find.Writers(ctx, c.Find, id, paths)
 		return func() tea.Cmd {
-			if n.busy, n.wrote, n.upTo = false, wrote, upTo; failed != nil {
+			if n.busy, s.asking.list.Wrote, n.upTo = false, wrote, upTo; failed != nil {
 				n.tell(themes.Warn, "it can't be told who wrote that: %s", paint.Failed(failed))
 			}
-			s.asking.list.Filter(n.filter(intent.Actions), n.wrote)
+			s.asking.list.Filter(n.filter(intent.Actions))
 			return nil
 		}
 	})

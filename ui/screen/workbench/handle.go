@@ -28,8 +28,10 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	}
 	switch i := i.(type) {
 	case intent.Move, intent.Page, intent.Top, intent.Bottom, intent.Slide, intent.Scope, intent.Fold,
-		intent.Toggle, intent.ToggleAll, intent.Hunk, intent.Beside, intent.Sides, intent.Looked:
-		return s.inPane(i)
+		intent.Toggle, intent.ToggleAll, intent.Hunk, intent.Beside, intent.Sides:
+		s.inPane(i)
+	case intent.Looked:
+		return s.changes.mark()
 	case intent.Scroll:
 		return s.copyMode(i.Back)
 	case intent.CopyMode:

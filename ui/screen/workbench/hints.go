@@ -252,17 +252,3 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 	}
 	return h, true
 }
-
-// empty says whether the focused pane lists nothing that keys could be about.
-func (s *Screen) empty() bool {
-	switch s.view.focus {
-	case intent.Actions:
-		return s.asking.list.Total() == 0
-	case intent.Network:
-		return s.reach.pane.Total() == 0
-	case intent.Changes:
-		path, _, _ := s.changes.pane.Where()
-		return path == ""
-	}
-	return false
-}

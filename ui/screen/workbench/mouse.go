@@ -108,15 +108,10 @@ func (s *Screen) wheel(e tea.Mouse, m tea.MouseWheelMsg) {
 		d.Wheel(by)
 		return
 	}
-	switch s.view.panes.At(e.X, e.Y) {
-	case intent.Terminal:
+	p := s.view.panes.At(e.X, e.Y)
+	if l := s.moving(p); l != nil {
+		l.Wheel(e.X, e.Y, by)
+	} else if p == intent.Terminal {
 		s.agent.wheel(e, m, by, d == nil && !s.asking.desk.JustDecided() && s.view.focus == intent.Terminal)
-	case intent.Changes:
-		s.changes.pane.Wheel(e.X, e.Y, by)
-	case intent.Network:
-		s.reach.pane.List.Scroll(by, s.reach.pane.Total())
-	case intent.Actions:
-		s.asking.auto = false
-		s.asking.list.List.Scroll(by, s.asking.list.Total())
 	}
 }

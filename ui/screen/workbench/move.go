@@ -40,49 +40,12 @@ func (s *Screen) back() {
 	}
 }
 
-// inPane moves in the focused pane.
-func (s *Screen) inPane(i intent.Intent) tea.Cmd {
-	switch s.view.focus {
-	case intent.Actions:
-		return s.inActions(i)
-	case intent.Network:
-		s.reach.pane.List.Handle(i, s.reach.pane.Total())
-	case intent.Changes:
-		switch i.(type) {
-		case intent.Scope:
-			return s.scope()
-		case intent.Looked:
-			return s.changes.mark()
-		}
-		if why := s.changes.pane.Handle(i); why != "" {
-			s.tell(themes.Info, "%s", why)
-		}
-	}
-	return nil
-}
-
-func (s *Screen) inActions(i intent.Intent) tea.Cmd {
-	s.asking.auto = false
-	switch i.(type) {
-	case intent.Fold:
-		s.asking.list.Fold()
-	case intent.Scope:
-		return s.scope()
-	case intent.Toggle:
-		s.asking.list.Mark()
-	default:
-		s.asking.list.List.Handle(i, s.asking.list.Total())
-	}
-	return nil
-}
-
 // scope switches Changes between the session and the selected action.
-func (s *Screen) scope() tea.Cmd {
+func (s *Screen) scope() {
 	s.changes.scope(s.asking.list.Selected(), s.view.focus == intent.Changes)
 	if s.view.panes.Kind == layout.Medium {
 		s.view.side = intent.Changes
 	}
-	return nil
 }
 
 // openSelected opens what is selected in the focused pane.

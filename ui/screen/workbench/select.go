@@ -41,19 +41,13 @@ type grip struct {
 
 // placeAt is what can be selected at a point.
 func (s *Screen) placeAt(x, y int) (p place, ok bool) {
+	in := s.view.panes.At(x, y)
 	if d := s.asking.dialogs.Top(); d != nil {
 		p = place{region: d.Text, scroll: d.Wheel}
-	} else {
-		switch s.view.panes.At(x, y) {
-		case intent.Changes:
-			p = place{region: func() selection.Region { return s.changes.pane.Text(x, y) }, scroll: func(by int) { s.changes.pane.Wheel(x, y, by) }}
-		case intent.Network:
-			p = place{region: s.reach.pane.Text, scroll: func(by int) { s.reach.pane.List.Scroll(by, s.reach.pane.Total()) }}
-		case intent.Actions:
-			p = place{region: s.asking.list.Text, scroll: func(by int) { s.asking.list.List.Scroll(by, s.asking.list.Total()) }}
-		case intent.Terminal:
-			return p, uv.Pos(x, y).In(s.agent.pane.Inner())
-		}
+	} else if l := s.list(in); l != nil {
+		p = place{region: func() selection.Region { return l.Text(x, y) }, scroll: func(by int) { l.Wheel(x, y, by) }}
+	} else if in == intent.Terminal {
+		return p, uv.Pos(x, y).In(s.agent.pane.Inner())
 	}
 	return p, p.region != nil && uv.Pos(x, y).In(p.region().Area)
 }
