@@ -15,8 +15,8 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 )
 
-// themes that golden frames are drawn in. The first one's text is the frame's.
-var themes = []string{"dark", "light", "contrast", "plain"}
+// drawnIn are the themes that golden frames are drawn in. The first one's text is the frame's.
+var drawnIn = []string{"dark", "light", "contrast", "plain"}
 
 // Golden compares a frame, that draw draws anew for each of four themes, with the test's golden file, one for all of them:
 //
@@ -29,7 +29,7 @@ var themes = []string{"dark", "light", "contrast", "plain"}
 func Golden(t testing.TB, draw func(theme string) uv.ScreenBuffer) {
 	t.Helper()
 	var frames []uv.ScreenBuffer
-	for _, theme := range themes {
+	for _, theme := range drawnIn {
 		b := draw(theme)
 		legible(t, theme, b)
 		frames = append(frames, b)
@@ -48,7 +48,7 @@ func describe(frames []uv.ScreenBuffer) string {
 		fmt.Fprintln(&text, row)
 		for i, f := range frames[1:] {
 			if w := words(f, y); w != row {
-				fmt.Fprintf(&others, "%s %d %s\n", themes[i+1], y, w)
+				fmt.Fprintf(&others, "%s %d %s\n", drawnIn[i+1], y, w)
 			}
 		}
 		if r := runs(frames, y, letters); r != last {

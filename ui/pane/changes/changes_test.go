@@ -4,34 +4,21 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
-	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/internal/cells"
 	"stepbox/ui/paint"
 )
 
-var palette = sync.OnceValues(func() (*paint.Palette, error) {
-	th, err := themes.Load("dark", "")
-	if err != nil {
-		return nil, err
-	}
-	return paint.NewPalette(th, colorprofile.TrueColor), nil
-})
-
 func frame(t testing.TB) paint.Frame {
-	p, err := palette()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paint.Frame{P: p, Now: now, Focused: true, Number: "2"}
+	f := cells.Frame(t)
+	f.Now, f.Focused, f.Number = now, true, "2"
+	return f
 }
 
 // give gives a pane what differs in an action's scope, or with 0 the session's.

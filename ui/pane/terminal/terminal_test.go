@@ -8,14 +8,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
 	"stepbox/session/api"
 	"stepbox/session/screen"
-	"stepbox/themes"
 	"stepbox/ui/internal/cells"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
@@ -140,20 +138,10 @@ func pane(t *testing.T, newEmu link.NewEmulator, keyframe string, cols, rows int
 	return &Pane{Screen: &l.Screen}, l
 }
 
-var palette = sync.OnceValues(func() (*paint.Palette, error) {
-	th, err := themes.Load("dark", "")
-	if err != nil {
-		return nil, err
-	}
-	return paint.NewPalette(th, colorprofile.TrueColor), nil
-})
-
 func frame(t testing.TB) paint.Frame {
-	p, err := palette()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paint.Frame{P: p, Focused: true, Number: "1"}
+	f := cells.Frame(t)
+	f.Focused, f.Number = true, "1"
+	return f
 }
 
 func TestHostileEmulator(t *testing.T) {
