@@ -70,7 +70,7 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 	}
 	s.course.draw(dst, s.view.panes.Transport, f)
 	s.heldLine(dst, s.view.panes.Held, f)
-	s.drawTour(dst, uv.Rect(area.Min.X, s.view.rows, area.Dx(), area.Max.Y-s.view.rows), f)
+	s.tour.draw(dst, uv.Rect(area.Min.X, s.view.rows, area.Dx(), area.Max.Y-s.view.rows), f)
 	body := uv.Rect(0, s.view.panes.Title.Max.Y, area.Dx(), s.view.panes.Held.Min.Y-s.view.panes.Title.Max.Y)
 	defer s.panel(dst, body, f)
 	if docked != nil {

@@ -92,13 +92,13 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		s.asking.desk.Decided = s.cfg.Now()
 		return s.ops.setMode(i.Mode)
 	case intent.Publish, intent.Unpublish, intent.Copy, intent.Browse, intent.WebPage:
-		return s.serve(i)
+		return s.ops.serve(i)
 	case intent.TakeOut, intent.CopyDiff:
 		return s.takeOut(i, target)
 	case intent.Edit, intent.Read:
 		return s.outside(i)
 	case intent.Tour:
-		s.guide(i)
+		s.tour.guide(i)
 	case intent.Rules:
 		s.asking.dialogs.Open(&dialog.Rules{Off: s.Why(intent.Forget{})})
 	case intent.Forget:

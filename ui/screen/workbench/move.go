@@ -111,7 +111,7 @@ func (s *Screen) palette() {
 	if !slices.ContainsFunc(all, func(b keys.Binding) bool { return b.Intent == intent.Intent(intent.CopyDiff{}) }) {
 		all = append(all, copyDiffCommand()) // it says why there is none
 	}
-	all = append(all, s.offers()...)
+	all = slices.Concat(all, s.signals.offers(), s.ops.offers())
 	seen := map[string]bool{}
 	places := append(s.scopes(), keys.Lists, keys.Actions, keys.Changes, keys.Leader, keys.Panes)
 	if s.typing() { // the ways from there come first

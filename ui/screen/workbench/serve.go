@@ -23,12 +23,11 @@ const signInTime = 10 * time.Minute
 
 // offers are the palette's commands for the pages that the agent wants opened, the newest
 // first, and for its servers. What they say of them is the agent's word.
-func (s *Screen) offers() (out []keys.Binding) {
-	if !s.live() {
+func (o *operations) offers() (out []keys.Binding) {
+	if !o.live() {
 		return nil
 	}
-	ses := &s.present().Session
-	out = append(out, s.signals.offers()...)
+	ses := &o.present().Session
 	for _, p := range slices.Backward(ses.Pages) {
 		out = append(out,
 			keys.Command("open page", p.Host+": show its address, to open it in your browser", intent.WebPage{Page: p, Open: true}),
@@ -52,29 +51,29 @@ func (s *Screen) offers() (out []keys.Binding) {
 }
 
 // serve carries out what is about servers and pages.
-func (s *Screen) serve(i intent.Intent) tea.Cmd {
+func (o *operations) serve(i intent.Intent) tea.Cmd {
 	switch i := i.(type) {
 	case intent.Publish:
-		return get(s.core, "publishing", func(ctx context.Context, c link.Client, id string) (api.Port, error) {
+		return get(o.core, "publishing", func(ctx context.Context, c link.Client, id string) (api.Port, error) {
 			return c.Publish(ctx, id, api.Publishing{Port: i.Port})
 		}, func(p api.Port) {
-			s.tell(themes.OK, "✓ port %d is at %s: the palette copies or opens it", p.Port, p.URL())
+			o.tell(themes.OK, "✓ port %d is at %s: the palette copies or opens it", p.Port, p.URL())
 		})
 	case intent.Unpublish:
-		return s.ops.onSession("unpublishing", themes.OK, fmt.Sprintf("port %d isn't published any more", i.Port), func(c link.Client, ctx context.Context, id string) (api.Session, error) {
+		return o.onSession("unpublishing", themes.OK, fmt.Sprintf("port %d isn't published any more", i.Port), func(c link.Client, ctx context.Context, id string) (api.Session, error) {
 			return c.Unpublish(ctx, id, i.Port)
 		})
 	case intent.Copy:
-		return s.cfg.Copy(i.Text, cmp.Or(i.What, i.Text))
+		return o.cfg.Copy(i.Text, cmp.Or(i.What, i.Text))
 	case intent.Browse:
-		return s.ops.browse(i.URL, nil)
+		return o.browse(i.URL, nil)
 	case intent.WebPage:
 		p, err := api.ParseWebPage(i.Page.URL) // whatever the session says of it
 		if err != nil {
-			s.tell(themes.Warn, "it can't be opened: %v", err)
+			o.tell(themes.Warn, "it can't be opened: %v", err)
 			return nil
 		}
-		s.asking.dialogs.Open(dialog.ConfirmPage(p, i.Open))
+		o.dialogs.Open(dialog.ConfirmPage(p, i.Open))
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func amount(text string) string {
 
 // offers is the palette's command that changes the answer.
 func (s *signalling) offers() []keys.Binding {
-	if may, known := s.cfg.Copies[s.link.ID]; may || !known && s.waits == "" {
+	if may, known := s.cfg.Copies[s.link.ID]; !s.live() || may || !known && s.waits == "" {
 		return nil
 	}
 	return []keys.Binding{keys.Command("let the agent copy", "to your clipboard, in this session, after asking", intent.AgentCopies{})}

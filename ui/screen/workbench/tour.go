@@ -19,6 +19,7 @@ import (
 // screen, lies over nothing, and goes on by itself once what it names was done. Its own
 // keys come after the leader, so none that decides is one of them.
 type tour struct {
+	*core
 	at  int  // the step that is shown, from 1; 0: none
 	due bool // it was never shown
 }
@@ -32,40 +33,47 @@ const (
 // tourFile is the name under which it is kept that it was shown.
 const tourFile = "tour"
 
+// scene is by what the tour sees that what a step names was done.
+type scene struct {
+	leader bool // the leader was pressed
+	focus  intent.Pane
+	open   dialog.Dialog
+}
+
 // stop is a step: what it says, and whether that was done.
 type stop struct {
 	words func() string
-	done  func(s *Screen) bool // nil: it goes on by key alone
+	done  func(s scene) bool // nil: it goes on by key alone
 }
 
 // stops are the steps in their order.
 var stops = []stop{
 	{func() string {
 		return "What you type is the agent's, but for " + keys.LeaderKey() + ": press it, and see what can follow."
-	}, func(s *Screen) bool { return s.leader }},
+	}, func(s scene) bool { return s.leader }},
 	{func() string {
 		return afterLeader(intent.Focus{Pane: intent.Actions}) + " goes to Actions, below: each command and edit of the agent is a row."
-	}, func(s *Screen) bool { return s.view.focus == intent.Actions }},
+	}, func(s scene) bool { return s.focus == intent.Actions }},
 	{func() string {
 		return "There j and k select a row, and enter opens it: what ran, why, what it did."
 	},
-		func(s *Screen) bool { return s.asking.dialogs.Top() != nil }},
+		func(s scene) bool { return s.open != nil }},
 	{func() string {
 		return "esc closes it. A row with ◆ is held: " + keys.First(intent.Approve{}, keys.Actions) + " approves it, " + keys.First(intent.Deny{}, keys.Actions) + " denies it, only here."
 	}, nil},
 	{func() string {
 		return keys.First(intent.Focus{Pane: intent.Changes}, keys.Panes) + " goes to Changes: what differs from your folder, which is as it was."
-	}, func(s *Screen) bool { return s.view.focus == intent.Changes }},
+	}, func(s scene) bool { return s.focus == intent.Changes }},
 	{func() string {
 		return keys.First(intent.Rollback{}, keys.Actions) + " rolls back, " + keys.First(intent.Keep{}, keys.Actions) + " keeps as reviewed, " + keys.First(intent.Apply{}, keys.Panes) + " applies to your folder, by a plan."
 	}, nil},
 	{func() string {
 		return keys.First(intent.Focus{Pane: intent.Network}, keys.Panes) + " goes to Network: where its programs wanted to connect, and what waits."
-	}, func(s *Screen) bool { return s.view.focus == intent.Network }},
+	}, func(s scene) bool { return s.focus == intent.Network }},
 	{func() string {
 		return keys.First(intent.Help{}, keys.Panes) + " has every key, and pages by subject; " + palette() + " finds a command by name."
-	}, func(s *Screen) bool {
-		switch s.asking.dialogs.Top().(type) {
+	}, func(s scene) bool {
+		switch s.open.(type) {
 		case *dialog.Help, *dialog.Palette:
 			return true
 		}
@@ -73,37 +81,36 @@ var stops = []stop{
 	}},
 	{func() string {
 		return "esc goes back, in the end to the Terminal. " + afterLeader(intent.Detach{}) + " leaves; the session goes on."
-	}, func(s *Screen) bool { return s.view.focus == intent.Terminal && s.asking.dialogs.Top() == nil }},
+	}, func(s scene) bool { return s.focus == intent.Terminal && s.open == nil }},
 }
 
-// recallTour finds out whether the tour was shown before.
-func (s *Screen) recallTour() tea.Cmd {
-	memory := s.cfg.Kept.Screen()
-	if s.cfg.NoTour {
+// recall finds out whether the tour was shown before.
+func (t *tour) recall() tea.Cmd {
+	if t.cfg.NoTour {
 		return nil
 	}
-	return s.do(func(context.Context, link.Client, string) func() tea.Cmd {
+	memory := t.cfg.Kept.Screen()
+	return t.do(func(context.Context, link.Client, string) func() tea.Cmd {
 		seen := memory.Read(tourFile) != ""
 		return func() tea.Cmd {
-			s.tour.due = !seen
+			t.due = !seen
 			return nil
 		}
 	})
 }
 
-// beginTour begins a tour that wasn't shown before, once there are an agent and room
-// for it, and remembers that.
-func (s *Screen) beginTour() tea.Cmd {
-	if !s.tour.due || !s.caught || s.whyAtAll(intent.Tour{}) != "" {
+// begin begins a tour that wasn't shown before, where nothing says why not, and remembers that.
+func (t *tour) begin(why func(intent.Intent) string) tea.Cmd {
+	if !t.due || !t.caught || why(intent.Tour{}) != "" {
 		return nil
 	}
-	s.tour.due, s.tour.at = false, 1
-	memory := s.cfg.Kept.Screen()
-	return s.do(func(context.Context, link.Client, string) func() tea.Cmd {
+	t.due, t.at = false, 1
+	memory := t.cfg.Kept.Screen()
+	return t.do(func(context.Context, link.Client, string) func() tea.Cmd {
 		err := memory.Write(tourFile, "shown\n")
 		return func() tea.Cmd {
 			if err != nil {
-				s.tell(themes.Warn, "cannot remember that the tour was shown: %s", err)
+				t.tell(themes.Warn, "cannot remember that the tour was shown: %s", err)
 			}
 			return nil
 		}
@@ -111,43 +118,44 @@ func (s *Screen) beginTour() tea.Cmd {
 }
 
 // guide begins the tour, goes on with it, or ends it.
-func (s *Screen) guide(i intent.Tour) {
-	if i.End || s.tour.at == len(stops) {
-		s.tour.at = 0
-		s.answerKey(themes.Info, "the tour is over: "+afterLeader(intent.Tour{})+" shows it again")
+func (t *tour) guide(i intent.Tour) {
+	if i.End || t.at == len(stops) {
+		t.at = 0
+		t.answerKey(themes.Info, "the tour is over: "+afterLeader(intent.Tour{})+" shows it again")
 		return
 	}
-	s.tour.at++
+	t.at++
 }
 
-// tourOn goes on with the tour where what it names was done, and says how many rows it takes.
-func (s *Screen) tourOn() int {
-	if s.Over() {
-		s.tour.at = 0
+// follow goes on where what the step names was done, and says how many rows of the screen
+// the tour takes.
+func (t *tour) follow(s scene, rows int) int {
+	if t.Over() {
+		t.at = 0
 	}
-	if at := s.tour.at; at > 0 {
-		if done := stops[at-1].done; done != nil && done(s) {
-			s.guide(intent.Tour{})
+	if t.at > 0 {
+		if done := stops[t.at-1].done; done != nil && done(s) {
+			t.guide(intent.Tour{})
 		}
 	}
-	if s.tour.at == 0 || s.rows < tourLeast+tourRows {
+	if t.at == 0 || rows < tourLeast+tourRows {
 		return 0
 	}
 	return tourRows
 }
 
-// drawTour draws the step in the rows that are its own.
-func (s *Screen) drawTour(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
-	if r.Empty() || s.tour.at == 0 {
+// draw draws the step in the rows that are its own.
+func (t *tour) draw(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+	if r.Empty() || t.at == 0 {
 		return
 	}
 	p := f.P
 	paint.Fill(dst, r, p.S(themes.Inset))
-	head := fmt.Sprintf("Tour %d/%d  ", s.tour.at, len(stops))
+	head := fmt.Sprintf("Tour %d/%d  ", t.at, len(stops))
 	hints := []paint.Hint{{Key: afterLeader(intent.Tour{}), Words: "next"}, {Key: afterLeader(intent.Tour{End: true}), Words: "end the tour"}}
 	x, end := r.Min.X+1, r.Max.X-1
 	at := paint.Text(dst, x, r.Min.Y, end, head, p.On(themes.Strong, themes.Inset))
-	lines := paint.Wrap(dst, stops[s.tour.at-1].words(), end-at)
+	lines := paint.Wrap(dst, stops[t.at-1].words(), end-at)
 	paint.Clip(dst, at, r.Min.Y, end, lines[0], p.S(themes.Inset))
 	start := end - paint.HintsWidth(dst, hints)
 	if len(lines) > 1 {

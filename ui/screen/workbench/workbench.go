@@ -107,6 +107,7 @@ func New(c Config) *Screen {
 		asking:  asking{core: k, list: actions.Pane{State: &k.st, Loading: true}},
 		course:  transport{core: k, speed: usualSpeed},
 		find:    finding{core: k},
+		tour:    tour{core: k},
 	}
 	s.asking.flow.dropped, s.asking.flow.last, s.asking.flow.first = c.Key, c.Pressed, true
 	s.rules = ruling{core: k, dialogs: &s.asking.dialogs, desk: &s.asking.desk, typing: s.typing}
@@ -120,7 +121,7 @@ func New(c Config) *Screen {
 
 // Init starts what the screen lives on.
 func (s *Screen) Init() tea.Cmd {
-	return tea.Batch(s.link.Next(), s.changes.recall(), s.recallTour(), s.changes.catchUp())
+	return tea.Batch(s.link.Next(), s.changes.recall(), s.tour.recall(), s.changes.catchUp())
 }
 
 // Link is the connection that the screen lives on.
@@ -192,8 +193,8 @@ func (s *Screen) Restart() {
 // fetches what that lacks.
 func (s *Screen) follow() tea.Cmd {
 	s.asking.rest()
-	begin := s.beginTour()
-	s.view.rows = s.rows - s.tourOn()
+	begin := s.tour.begin(s.whyAtAll)
+	s.view.rows = s.rows - s.tour.follow(scene{s.leader, s.view.focus, s.asking.dialogs.Top()}, s.rows)
 	s.asking.dialogs.Sync(s.asking.desk.News(s.link.ID, &s.st))
 	s.sumUp()
 	if s.caught {
