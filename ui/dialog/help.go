@@ -78,21 +78,20 @@ func (h *Help) Handle(i intent.Intent) intent.Intent {
 func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	width := h.measure(area, 100)
 	title, rows := "Keys", []row(nil)
-	hints := []paint.Hint{{Key: "/", Words: "search"}, {Key: "tab", Words: "next page"}, {Key: "↑↓ pgdn", Words: "scroll"}, {Key: "esc", Words: "close"}}
+	hints := Foot(keys.Helping, nil)
 	switch {
 	case h.find != nil:
 		title, rows = "Help: search", h.found(dst, width)
-		hints = []paint.Hint{{Key: "enter", Words: "scroll through it"}, {Key: "esc", Words: "all again"}}
+		hints = []paint.Hint{{Key: "esc", Words: "all again"}}
+		if h.typing {
+			hints = slices.Insert(hints, 0, paint.Hint{Key: keys.First(intent.Yes{}, keys.Input), Words: "scroll through it"})
+		}
 	case h.page > 0:
 		t := topics.All[h.page-1]
 		title = fmt.Sprintf("Help: %s  %d/%d  %s", t.Name, h.page+1, len(topics.All)+1, t.Title)
 		rows = page(dst, t.Text(), width)
 	default:
 		rows = h.keys(dst, width, h.Place, "")
-	}
-	if h.find == nil {
-		h.draw(dst, area, f, []text{{title, themes.Strong}}, rows, hints, text{})
-		return nil
 	}
 	body := h.draw(dst, area, f, []text{{title, themes.Strong}}, rows, hints, text{})
 	if !h.typing || h.top > 0 {

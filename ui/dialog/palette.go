@@ -24,8 +24,7 @@ type Palette struct {
 	below func() state.Target
 	line  Line
 	title string
-	does  string // what enter does
-	menu  bool   // a number is no action's
+	menu  bool // a number is no action's
 	at    int
 	first int // first command in view
 }
@@ -33,13 +32,13 @@ type Palette struct {
 // NewPalette offers commands; why says why one does nothing now, and below what
 // they would decide.
 func NewPalette(all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
-	return &Palette{all: all, why: why, below: below, line: NewLine(100), title: "Commands", does: "run"}
+	return &Palette{all: all, why: why, below: below, line: NewLine(100), title: "Commands"}
 }
 
 // NewMenu offers a few of them.
 func NewMenu(title string, all []keys.Binding, why func(intent.Intent) string, below func() state.Target) *Palette {
 	p := NewPalette(all, why, below)
-	p.title, p.does, p.menu = title, "choose", true
+	p.title, p.menu = title, true
 	return p
 }
 
@@ -188,7 +187,6 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		rows = append(rows, row{})
 	}
 	p.top = 0
-	body := p.draw(dst, area, f, []text{{p.title, themes.Strong}}, rows,
-		[]paint.Hint{{Key: keys.First(intent.Yes{}, keys.Picker), Words: p.does}, {Key: "↑↓", Words: "select"}, {Key: "esc", Words: "close"}}, note)
+	body := p.draw(dst, area, f, []text{{p.title, themes.Strong}}, rows, Foot(keys.Picker, nil), note)
 	return p.line.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
 }

@@ -406,12 +406,13 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("?", "", "", "show these keys; again: no longer", intent.Help{}),
 			bind("esc q enter", "", "close", "close", intent.Back{}),
 		),
-		Helping: append(text(),
+		Helping: slices.Concat([]Binding{
 			bind("/", "", "search", "search the keys of all places, and the pages", intent.Search{}),
 			bind("tab right", "", "next page", "next page: these keys, then one for each subject", intent.Turn{By: 1}),
 			bind("shift+tab left", "", "", "previous page", intent.Turn{By: -1}),
+		}, reading(), []Binding{
 			bind("esc q ? enter", "", "close", "all again after a search; else close", intent.Back{}),
-		),
+		}),
 		Input: {
 			bind("enter", "", "send", "send the line", intent.Yes{}),
 			bind("esc", "", "back", "back, nothing sent", intent.Back{}),
@@ -422,9 +423,9 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("esc q", "", "back", "close", intent.Back{}),
 		),
 		Picker: {
+			bind("enter", "", "choose", "run the command", intent.Yes{}),
+			bind("down ctrl+n tab", "", "select", "next command", intent.Move{By: 1}),
 			bind("up ctrl+p", "", "", "previous command", intent.Move{By: -1}),
-			bind("down ctrl+n tab", "", "", "next command", intent.Move{By: 1}),
-			bind("enter", "", "run", "run the command", intent.Yes{}),
 			bind("esc", "", "close", "close", intent.Back{}),
 		},
 	}
