@@ -16,7 +16,7 @@ import (
 	"stepbox/session/api"
 )
 
-// Follow is run without a terminal: the agent's output goes to out as the agent
+// follow is run without a terminal: the agent's output goes to out as the agent
 // wrote it, without what its terminal made of it (newlines), input comes from
 // in, and what is held is said on diag. It returns when the session is over and
 // out has all that the agent printed, however much of it came before, or after
@@ -24,7 +24,7 @@ import (
 // return early. With events, what happens goes there as JSON, one event on a line, instead
 // of what is said on diag; that it can't be written there any more, or nobody reads it, is
 // an error at once, as nobody learns then what is held.
-func Follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, diag, events io.Writer) error {
+func follow(ctx context.Context, c *api.Client, id string, in io.Reader, out, diag, events io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	plain := &newlines{w: out}

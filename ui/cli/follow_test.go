@@ -99,7 +99,7 @@ func TestFollowNoticesThatNobodyReads(t *testing.T) {
 	defer w.Close()
 	_ = r.Close()
 	var diag bytes.Buffer
-	if err := Follow(t.Context(), f.client, "one", strings.NewReader(""), io.Discard, &diag, w); !errors.Is(err, syscall.EPIPE) {
+	if err := follow(t.Context(), f.client, "one", strings.NewReader(""), io.Discard, &diag, w); !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("it ended with %v", err)
 	}
 	if got := diag.String(); got != "stepbox: what happens can't be told any more: broken pipe\n" {

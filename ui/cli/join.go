@@ -61,7 +61,7 @@ func Join(cmd *cobra.Command, j Joining) (err error) {
 	}
 	defer done()
 	if j.Detach {
-		return Started(ctx, cmd.OutOrStdout(), client, id)
+		return started(ctx, cmd.OutOrStdout(), client, id)
 	}
 	defer func() {
 		if id != "" {
@@ -90,10 +90,10 @@ func Join(cmd *cobra.Command, j Joining) (err error) {
 	case screen:
 	case j.JSON:
 		if err = j.begun(ctx, cmd, client, id); err == nil {
-			err = Follow(ctx, client, id, os.Stdin, cmd.ErrOrStderr(), cmd.ErrOrStderr(), cmd.OutOrStdout())
+			err = follow(ctx, client, id, os.Stdin, cmd.ErrOrStderr(), cmd.ErrOrStderr(), cmd.OutOrStdout())
 		}
 	default:
-		err = Follow(ctx, client, id, os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr(), nil)
+		err = follow(ctx, client, id, os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr(), nil)
 	}
 	if s, ok := StoppedBy(ctx); ok {
 		return afterSignal(context.WithoutCancel(ctx), cmd, client, id, s, screen)
@@ -153,7 +153,7 @@ func afterSignal(ctx context.Context, cmd *cobra.Command, client *api.Client, id
 	defer cancel()
 	if by.Signal == syscall.SIGHUP || screen {
 		if s, err := client.Session(ctx, id); err == nil && s.Live() {
-			_ = Detached(ctx, cmd.ErrOrStderr(), client, id) // the terminal may be gone: nobody to tell
+			_ = detached(ctx, cmd.ErrOrStderr(), client, id) // the terminal may be gone: nobody to tell
 		}
 		return by
 	}
@@ -161,7 +161,7 @@ func afterSignal(ctx context.Context, cmd *cobra.Command, client *api.Client, id
 	if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotLive {
 		s, err = client.Session(ctx, id) // it has ended by itself
 	}
-	Unapplied(cmd.ErrOrStderr(), s)
+	unapplied(cmd.ErrOrStderr(), s)
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "stepbox: cannot end session %s: %v; stepbox kill %s tries again\n", id, err, id)
 	}
@@ -175,16 +175,16 @@ func leave(ctx context.Context, cmd *cobra.Command, client *api.Client, id strin
 		return err
 	}
 	if s.Live() {
-		return Detached(ctx, cmd.ErrOrStderr(), client, id)
+		return detached(ctx, cmd.ErrOrStderr(), client, id)
 	}
 	if s.State == api.SessionInterrupted {
 		return &Exit{ExitNoRun, "the session was interrupted: its supervisor died or could not record what happens; " +
 			"see whether the disk is full, and stepbox log " + s.ID + "; stepbox resume " + s.ID + " goes on with it"}
 	}
 	if Terminal() {
-		Ended(cmd.ErrOrStderr(), s)
+		ended(cmd.ErrOrStderr(), s)
 	} else {
-		Unapplied(cmd.ErrOrStderr(), s)
+		unapplied(cmd.ErrOrStderr(), s)
 	}
 	switch s.EndedBy {
 	case api.ByFailure:

@@ -25,9 +25,9 @@ func ParseSize(s string) (int64, error) {
 	return n, err
 }
 
-// Started says what there is to know of a session that was started and isn't shown.
-func Started(ctx context.Context, w io.Writer, c *api.Client, id string) error {
-	if err := Detached(ctx, w, c, id); err != nil {
+// started says what there is to know of a session that was started and isn't shown.
+func started(ctx context.Context, w io.Writer, c *api.Client, id string) error {
+	if err := detached(ctx, w, c, id); err != nil {
 		return err
 	}
 	s, err := c.Session(ctx, id)
@@ -37,8 +37,8 @@ func Started(ctx context.Context, w io.Writer, c *api.Client, id string) error {
 	return err
 }
 
-// Detached says where a session went on.
-func Detached(ctx context.Context, w io.Writer, c *api.Client, id string) error {
+// detached says where a session went on.
+func detached(ctx context.Context, w io.Writer, c *api.Client, id string) error {
 	s, err := c.Session(ctx, id)
 	if err != nil {
 		return err
@@ -57,9 +57,9 @@ func Detached(ctx context.Context, w io.Writer, c *api.Client, id string) error 
 	return nil
 }
 
-// Unapplied says on one line what becomes of an ended session's changes; nothing
+// unapplied says on one line what becomes of an ended session's changes; nothing
 // when there are none.
-func Unapplied(w io.Writer, s api.Session) {
+func unapplied(w io.Writer, s api.Session) {
 	if words := toApply(s); words != "" {
 		fmt.Fprintf(w, "stepbox: %s\n", words)
 	}
@@ -80,9 +80,9 @@ func toApply(s api.Session) string {
 	return fmt.Sprintf("%s changed and not applied: stepbox diff %s · stepbox apply %s · stepbox resume %s", files(s.Unapplied), s.ID, s.ID, s.ID)
 }
 
-// Ended says on one line, where a session's screen was, how it ended and what becomes of
+// ended says on one line, where a session's screen was, how it ended and what becomes of
 // its changes.
-func Ended(w io.Writer, s api.Session) {
+func ended(w io.Writer, s api.Session) {
 	words := fmt.Sprintf("session %s (%d) ended", s.Name, s.Number)
 	if how := s.Exit.Words(); how != "" {
 		words += ": " + how

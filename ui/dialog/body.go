@@ -19,7 +19,7 @@ import (
 // what it did the last time. Long lists come last.
 func (d *Decision) rows(dst uv.Screen, width int, now time.Time) (out []row, covered int) {
 	q := d.shown
-	for _, w := range Warnings(q) {
+	for _, w := range warnings(q) {
 		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
 	}
 	if n := len(d.equal); n > 0 {

@@ -8,8 +8,8 @@ import (
 	"stepbox/ui/paint"
 )
 
-// Warnings says what needs care in a question before it is answered.
-func Warnings(q api.Question) []string {
+// warnings says what needs care in a question before it is answered.
+func warnings(q api.Question) []string {
 	var out []string
 	texts := []string{q.Title}
 	if c := q.Command; c != nil {
@@ -67,9 +67,9 @@ func Warnings(q api.Question) []string {
 // needs to be read, so that a row which shows the line whole shows all.
 func Plain(q api.Question) bool {
 	if q.Connection != nil {
-		return q.Connection.Host != "" && len(Warnings(q)) == 0
+		return q.Connection.Host != "" && len(warnings(q)) == 0
 	}
 	c := q.Command
-	return q.Subject != api.SubjectEdit && c != nil && len(Warnings(q)) == 0 &&
+	return q.Subject != api.SubjectEdit && c != nil && len(warnings(q)) == 0 &&
 		len(c.Env) == 0 && len(c.Pipeline) == 0 && len(c.Parts) < 2 && c.Title() == q.Title
 }

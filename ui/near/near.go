@@ -8,15 +8,15 @@ const longest = 60
 
 // Words asks whether a known word was meant, to be added to an error; "" when none is near.
 func Words(word string, known []string) string {
-	if best := One(word, known); best != "" {
+	if best := one(word, known); best != "" {
 		return fmt.Sprintf("; is it %q?", best)
 	}
 	return ""
 }
 
-// One is the known word that is nearest, "" when it would take more letters changed than
+// one is the known word that is nearest, "" when it would take more letters changed than
 // a third of it.
-func One(word string, known []string) (best string) {
+func one(word string, known []string) (best string) {
 	a, least := []rune(word), 0
 	if len(a) > longest {
 		return ""

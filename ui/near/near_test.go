@@ -8,7 +8,7 @@ func TestNearest(t *testing.T) {
 		"them": "theme", "Theme": "theme", "laeder": "leader", "walltime": "wall-time", "os": "osc",
 		"": "", "colour": "", "x": "", "théme": "theme",
 	} {
-		if got := One(word, known); got != want {
+		if got := one(word, known); got != want {
 			t.Errorf("%q is near %q, not %q", word, got, want)
 		}
 	}

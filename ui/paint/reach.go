@@ -25,9 +25,9 @@ func Reach(c *api.Connection) string {
 	return out
 }
 
-// Why is what a rule's text says in plain words, and where it stands; all of the text where
+// why is what a rule's text says in plain words, and where it stands; all of the text where
 // it says nothing so.
-func Why(rule string) string {
+func why(rule string) string {
 	if _, why, ok := strings.Cut(rule, ": "); ok && strings.TrimSpace(why) != "" {
 		return why
 	}
@@ -40,11 +40,11 @@ func Reason(dst uv.Screen, rule string, room int) string {
 	if Width(dst, rule) <= room {
 		return rule
 	}
-	return Why(rule)
+	return why(rule)
 }
 
-// Who is the name of the program that makes a connection.
-func Who(program string) string {
+// who is the name of the program that makes a connection.
+func who(program string) string {
 	program = Clean(program)
 	if program = program[strings.LastIndexByte(program, '/')+1:]; program == "" {
 		return "?"
@@ -57,7 +57,7 @@ func WhoTo(c *api.Connection) string {
 	if c.Host == "" && c.Program == "" {
 		return Reach(c)
 	}
-	return Who(c.Program) + " → " + Reach(c)
+	return who(c.Program) + " → " + Reach(c)
 }
 
 // Wants is what a row says of a question that is about something beside the actions.

@@ -136,8 +136,8 @@ func ending(dst uv.Screen, r uv.Rectangle, least int, right paint.Line) int {
 
 func (p *Pane) file(dst uv.Screen, r uv.Rectangle, f paint.Frame, c *api.Change, name string) {
 	y := r.Min.Y
-	stop := ending(dst, r, 12, Counts(*c, f.P))
-	paint.Text(dst, r.Min.X, y, stop, paint.Shorten(dst, c.Status, 1), f.P.S(StatusToken(c.Status)))
+	stop := ending(dst, r, 12, counts(*c, f.P))
+	paint.Text(dst, r.Min.X, y, stop, paint.Shorten(dst, c.Status, 1), f.P.S(statusToken(c.Status)))
 	x := r.Min.X + 2
 	shorten := paint.Shorten
 	if p.Flat { // of a path the end says most
@@ -170,8 +170,8 @@ func said(c api.Change, p *paint.Palette) paint.Line {
 	return out
 }
 
-// StatusToken is the look of a status letter.
-func StatusToken(status string) themes.Token {
+// statusToken is the look of a status letter.
+func statusToken(status string) themes.Token {
 	switch status {
 	case "A":
 		return themes.AddedWord
@@ -183,8 +183,8 @@ func StatusToken(status string) themes.Token {
 	return themes.Info
 }
 
-// Counts says how much of a file changed: lines, or sizes where lines mean nothing.
-func Counts(c api.Change, p *paint.Palette) paint.Line {
+// counts says how much of a file changed: lines, or sizes where lines mean nothing.
+func counts(c api.Change, p *paint.Palette) paint.Line {
 	switch {
 	case c.Kind != "" && c.Kind != "file":
 		return paint.Line{{Text: paint.Clean(c.Kind), Style: p.S(themes.Muted)}}

@@ -9,11 +9,11 @@ import (
 
 // Filter lists only the attempts that a filter has, and what is held.
 func (p *Pane) Filter(f find.Filter) {
-	if n := p.Total(); !f.Narrows() && n > 0 {
+	if n := len(p.rows()); !f.Narrows() && n > 0 {
 		p.List.Select(p.List.In(n))
 	}
 	p.filter, p.sifted = f, false
-	if n := p.Total(); p.List.At() == n-1 {
+	if n := len(p.rows()); p.List.At() == n-1 {
 		p.List.Follow()
 	}
 }

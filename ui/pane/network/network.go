@@ -124,18 +124,15 @@ func foldsOf(attempts []api.Attempt) []Fold {
 
 // Handle moves in the list.
 func (p *Pane) Handle(i intent.Intent) (why string) {
-	p.List.Handle(i, p.Total())
+	p.List.Handle(i, len(p.rows()))
 	return ""
 }
 
 // Wheel scrolls.
-func (p *Pane) Wheel(_, _, by int) { p.List.Scroll(by, p.Total()) }
+func (p *Pane) Wheel(_, _, by int) { p.List.Scroll(by, len(p.rows())) }
 
 // Empty says whether nothing is listed.
-func (p *Pane) Empty() bool { return p.Total() == 0 }
-
-// Total is how many rows there are.
-func (p *Pane) Total() int { return len(p.rows()) }
+func (p *Pane) Empty() bool { return len(p.rows()) == 0 }
 
 // Selected is the selected row, if there is any.
 func (p *Pane) Selected() (Fold, bool) {
@@ -201,7 +198,7 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, fold Fold) {
 		heldRow(dst, r, f, fold.Question)
 		return
 	}
-	glyph, token, words := Verdict(fold)
+	glyph, token, words := verdict(fold)
 	x = paint.Text(dst, x, y, end, glyph+" ", f.P.S(token))
 	start := p.State.Session.StartedAt
 	if r.Dx() >= 34 {
@@ -258,9 +255,9 @@ func traffic(f paint.Frame, fold Fold, roomy bool) paint.Line {
 	return l
 }
 
-// Verdict is the mark and the word of a row. An allowed one has no word: its
+// verdict is the mark and the word of a row. An allowed one has no word: its
 // bytes say more.
-func Verdict(fold Fold) (glyph string, token themes.Token, words string) {
+func verdict(fold Fold) (glyph string, token themes.Token, words string) {
 	switch {
 	case fold.Last.GaveUp():
 		return "∅", themes.Muted, "gave up"

@@ -119,17 +119,17 @@ func (s *sieve) SetCell(x, y int, c *uv.Cell) {
 	if c == nil || c.Width == 0 || !uv.Pos(x, y).In(s.area) {
 		return
 	}
-	s.cell = Safe(*c)
+	s.cell = safe(*c)
 	if x+s.cell.Width > s.area.Max.X {
 		s.cell = uv.Cell{Content: " ", Width: 1, Style: s.cell.Style}
 	}
 	s.Screen.SetCell(x, y, &s.cell)
 }
 
-// Safe returns a cell that can be sent to the person's terminal: one character, printable
+// safe returns a cell that can be sent to the person's terminal: one character, printable
 // and of the width that the emulator gave it, with no link but an ordinary address. However
 // wide the terminal would draw it, the display keeps it in its columns.
-func Safe(c uv.Cell) uv.Cell {
+func safe(c uv.Cell) uv.Cell {
 	if !webLink(c.Link) {
 		c.Link = uv.Link{}
 	}

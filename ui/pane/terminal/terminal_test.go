@@ -49,7 +49,7 @@ func TestSafe(t *testing.T) {
 		{"link whose parameters escape", uv.Cell{Content: "a", Width: 1, Link: uv.Link{URL: web.URL, Params: "id=1\x07"}}, uv.Cell{Content: "a", Width: 1}},
 		{"empty", uv.Cell{}, uv.Cell{Content: " ", Width: 1}},
 	} {
-		if got := Safe(tt.in); !got.Equal(&tt.want) {
+		if got := safe(tt.in); !got.Equal(&tt.want) {
 			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		}
 	}
@@ -59,7 +59,7 @@ func FuzzSafe(f *testing.F) {
 	f.Add("\x1b]52;c;x\a", "https://a", 1)
 	f.Add("👨‍👩‍👧‍👦", "", 2)
 	f.Fuzz(func(t *testing.T, content, url string, width int) {
-		c := Safe(uv.Cell{Content: content, Width: width, Link: uv.Link{URL: url}})
+		c := safe(uv.Cell{Content: content, Width: width, Link: uv.Link{URL: url}})
 		if cluster, _ := ansi.FirstGraphemeCluster(c.Content, ansi.GraphemeWidth); c.Width < 1 || c.Width > maxWidth || cluster != c.Content || len(cluster) > maxBytes {
 			t.Fatalf("%q became %q, which claims %d", content, c.Content, c.Width)
 		}
