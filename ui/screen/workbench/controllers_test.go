@@ -122,7 +122,8 @@ func TestFetcher(t *testing.T) {
 // held is a session in which some actions are held.
 func held(t *testing.T, actionsHeld ...int) (*asking, *time.Time) {
 	now := now
-	k := &core{cfg: Config{Now: func() time.Time { return now }, Method: func() ansi.Method { return ansi.WcWidth }, Signs: func() paint.Signs { return paint.Unicode }}}
+	clock := func() time.Time { return now }
+	k := &core{notices: notices{clock: clock}, cfg: Config{Now: clock, Method: func() ansi.Method { return ansi.WcWidth }, Signs: func() paint.Signs { return paint.Unicode }}}
 	k.link = &link.Link{ID: "k3v7qpxa"}
 	k.st.Session = api.Session{ID: "k3v7qpxa", Name: "fix-tests", State: api.SessionRunning}
 	a := &asking{core: k, find: &finding{}, list: actions.Pane{State: &k.st}}

@@ -3,7 +3,6 @@ package workbench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -20,6 +19,8 @@ import (
 // core is what the controllers of a screen share: the connection, what is known
 // of the session, what is said to the person, and how requests are made.
 type core struct {
+	notices
+
 	Spin    string // the mark beside what takes long, or ""; told before each frame
 	Covered bool   // something that isn't the workbench's has the keys, and lies over it; likewise
 
@@ -34,20 +35,7 @@ type core struct {
 	lostEv string       // why the events can't be read, or ""
 	lostTm string       // why the terminal can't
 	used   state.History
-	notice notice
-	next   []notice // what is told after it, what warns first; at most maxNext
 	doing  []string // what takes long, in words
-}
-
-// noticeTime is how long a notice stands.
-const noticeTime = 6 * time.Second
-
-type notice struct {
-	text  string
-	token themes.Token
-	until time.Time
-	more  func() string // what is said behind it, as the keys are now; nil: nothing
-	ofKey bool          // it answers a key: it stands on the last line, wherever the keys are
 }
 
 // past says whether what was is shown.
@@ -72,57 +60,6 @@ func (c *core) live() bool { return !c.past() && !c.Over() }
 
 // types says whether keys in the Terminal are the agent's, and its size this screen's.
 func (c *core) types() bool { return c.live() && !c.wanted && !c.cfg.Watching }
-
-func (c *core) tell(token themes.Token, format string, args ...any) {
-	c.notice = notice{text: paint.Clean(fmt.Sprintf(format, args...)), token: token, until: c.cfg.Now().Add(noticeTime)}
-}
-
-// answerKey says why a key did nothing, and which does.
-func (c *core) answerKey(token themes.Token, words string) {
-	c.tell(token, "%s", words)
-	c.notice.ofKey = true
-}
-
-// maxNext bounds what waits to be told.
-const maxNext = 8
-
-// tellToo tells something beside what stands already: one is shown after the other, what
-// warns before what doesn't.
-func (c *core) tellToo(token themes.Token, words string) {
-	was := c.notice
-	if was.text != "" && (token != themes.Warn || was.token == themes.Warn) {
-		i := len(c.next)
-		if token == themes.Warn {
-			if i = slices.IndexFunc(c.next, func(n notice) bool { return n.token != themes.Warn }); i < 0 {
-				i = len(c.next)
-			}
-		}
-		c.next = slices.Insert(c.next, i, notice{text: words, token: token})
-	} else {
-		c.tell(token, "%s", words)
-		if was.text != "" {
-			c.next = append(c.next, was)
-		}
-	}
-	c.next = c.next[:min(len(c.next), maxNext)]
-}
-
-// pass goes on to what is to be told next when a notice has stood for its time.
-func (c *core) pass() {
-	if c.notice.text == "" || !c.cfg.Now().After(c.notice.until) {
-		return
-	}
-	c.notice = notice{}
-	if len(c.next) > 0 {
-		c.tell(c.next[0].token, "%s", c.next[0].text)
-		c.next = c.next[1:]
-	}
-}
-
-// fresh says whether the person has hardly had the time to read the notice.
-func (c *core) fresh() bool {
-	return c.notice.text != "" && c.notice.until.Sub(c.cfg.Now()) > noticeTime-2*time.Second
-}
 
 // said is what stands where notices are.
 func (c *core) said() notice {

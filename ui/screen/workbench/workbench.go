@@ -96,7 +96,7 @@ type Screen struct {
 
 // New makes the screen of a session that was joined.
 func New(c Config) *Screen {
-	k := &core{cfg: c, link: c.Link, wanted: c.At != ""}
+	k := &core{cfg: c, link: c.Link, wanted: c.At != "", notices: notices{clock: c.Now}}
 	k.st.Session = c.Known
 	s := &Screen{
 		core: k, window: true, opened: c.Now(),
