@@ -142,8 +142,7 @@ func (d *Desk) Propose(session string, r *dialog.Rule) tea.Cmd {
 // Taken is what became of an answer.
 type Taken struct {
 	Question api.Question // as it was answered
-	Decide   intent.Decide
-	Err      error // why it wasn't
+	Err      error        // why it wasn't
 
 	Equal int   // how many others were answered with it,
 	Held  int   // and how many are held still,
@@ -245,7 +244,7 @@ func (d *Desk) send(q api.Question, i intent.Decide, to []one, then func(Taken) 
 		}
 		return func() tea.Cmd {
 			d.mark(to, false)
-			t := Taken{Question: q, Decide: i, Err: errs[0], Equal: -1, Why: errors.Join(errs[1:]...)}
+			t := Taken{Question: q, Err: errs[0], Equal: -1, Why: errors.Join(errs[1:]...)}
 			for n, err := range errs {
 				if err != nil {
 					t.Held++
