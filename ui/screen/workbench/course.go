@@ -90,12 +90,12 @@ func (t *transport) draw(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 // scrub draws the course: what is behind, where the person is, what is ahead.
 func (t *transport) scrub(dst uv.Screen, f paint.Frame, off, all time.Duration) {
 	w := t.bar.Dx()
-	whole := t.squeezed(all)
+	whole := t.gaps.squeezed(all)
 	cell := func(d time.Duration) int {
 		if whole <= 0 {
 			return 0
 		}
-		return int(float64(t.squeezed(max(0, min(d, all)))) / float64(whole) * float64(w-1))
+		return int(float64(t.gaps.squeezed(max(0, min(d, all)))) / float64(whole) * float64(w-1))
 	}
 	signs := make([]sign, w)
 	for _, m := range t.line.Marks {

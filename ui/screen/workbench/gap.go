@@ -19,8 +19,10 @@ type gap struct {
 
 const shortest = time.Minute
 
-// gaps finds them in a course, in order.
-func gaps(line api.Timeline) (out []gap) {
+// gaps are those of a course, in order.
+type gaps []gap
+
+func gapsOf(line api.Timeline) (out gaps) {
 	var busy, less time.Duration // until when something happened, what is left out
 	spans := make([]gap, 0, len(line.Marks)+len(line.Printed))
 	for _, p := range line.Printed {
@@ -44,12 +46,12 @@ func gaps(line api.Timeline) (out []gap) {
 }
 
 // squeezed is how far along the course an offset is.
-func (t *transport) squeezed(off time.Duration) time.Duration {
-	i := sort.Search(len(t.gaps), func(i int) bool { return t.gaps[i].from >= off }) - 1
+func (all gaps) squeezed(off time.Duration) time.Duration {
+	i := sort.Search(len(all), func(i int) bool { return all[i].from >= off }) - 1
 	if i < 0 {
 		return off
 	}
-	g := t.gaps[i]
+	g := all[i]
 	if off >= g.to {
 		return off - g.before - (g.to - g.from - shortest)
 	}
@@ -57,12 +59,12 @@ func (t *transport) squeezed(off time.Duration) time.Duration {
 }
 
 // widened is the offset that is so far along the course.
-func (t *transport) widened(at time.Duration) time.Duration {
-	i := sort.Search(len(t.gaps), func(i int) bool { return t.gaps[i].from-t.gaps[i].before >= at }) - 1
+func (all gaps) widened(at time.Duration) time.Duration {
+	i := sort.Search(len(all), func(i int) bool { return all[i].from-all[i].before >= at }) - 1
 	if i < 0 {
 		return at
 	}
-	g := t.gaps[i]
+	g := all[i]
 	in := at - (g.from - g.before)
 	if in >= shortest {
 		return in - shortest + g.to

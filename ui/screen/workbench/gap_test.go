@@ -32,7 +32,7 @@ func TestGaps(t *testing.T) {
 		{"printed, a lunch, printed", api.Timeline{Length: 80 * m, Printed: []api.Stretch{{From: 0, To: 10 * m}, {From: 70 * m, To: 80 * m}}}, 21 * m},
 		{"printed while an action ran, and long after", api.Timeline{Length: 90 * m, Marks: []api.Mark{mark(api.MarkAction, 0, 20*m)}, Printed: []api.Stretch{{From: 10 * m, To: 30 * m}}}, 31 * m},
 	} {
-		c := transport{line: x.line, gaps: gaps(x.line)}
+		c := gapsOf(x.line)
 		if got := c.squeezed(x.line.Length); got.Round(time.Millisecond) != x.whole {
 			t.Errorf("%s: the course is as long as %v, want %v", x.name, got, x.whole)
 		}

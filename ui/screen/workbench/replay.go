@@ -67,7 +67,7 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 		t.later = append(t.later, i)
 		return nil
 	}
-	off, _ := t.here()
+	off, seq := t.here()
 	switch i := i.(type) {
 	case intent.Replay:
 		switch {
@@ -90,8 +90,8 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 		}
 		t.seek(off)
 	case intent.ActionStep:
-		m, ok := t.beside(i.By)
-		if printed, any := t.printedBeside(i.By); any {
+		m, ok := t.beside(i.By, off, seq)
+		if printed, any := t.printedBeside(i.By, off); any {
 			t.seek(printed)
 			return nil
 		}

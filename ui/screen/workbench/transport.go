@@ -1,10 +1,7 @@
 package workbench
 
 import (
-	"cmp"
-	"context"
 	"math"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,8 +10,6 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
-	"stepbox/ui/link"
-	"stepbox/ui/paint"
 )
 
 // speeds are how many seconds of a session can go by in one.
@@ -22,28 +17,11 @@ var speeds = [...]float64{0.5, 1, 2, 4, 8, 16, 32, 64}
 
 const usualSpeed = 1 // the index
 
-// again is how often the course of a session is read anew, at most, while things happen in it.
-const again = 5 * time.Second
-
-// fewMarks is how many of a kind are read first, so that even a long session's course is
-// drawn at once: two for each cell of a wide one.
-const fewMarks = 400
-
 // transport is how a person moves along a session's course. What was is shown
 // from the first jump's arrival on until the way back to the present.
 type transport struct {
-	*core
-	line    api.Timeline
-	gaps    []gap // of line
-	rough   bool  // line was read, with some of its marks: enough to draw
-	read    bool  // with all of them, or it couldn't be
-	whole   bool  // it has all of them, so that it can be continued
-	crowded bool  // the person knows that it can't have all of them
-	reading bool
-	readAt  time.Time
-	final   bool            // it had ended by then: what comes behind the end is read when that is due again
-	problem string          // why it couldn't be
-	later   []intent.Intent // what the person wants done once it was
+	timeline
+	later []intent.Intent // what the person wants done once the course was read
 
 	playing bool
 	speed   int
@@ -75,19 +53,6 @@ func (t *transport) clock(now time.Time) time.Time {
 	return now
 }
 
-// length is how long the session's course is by now.
-func (t *transport) length() time.Duration {
-	ses := t.present().Session
-	until := ses.EndedAt
-	if !t.Over() {
-		until = t.cfg.Now()
-	}
-	if ses.StartedAt.IsZero() {
-		return t.line.Length
-	}
-	return max(t.line.Length, until.Sub(ses.StartedAt))
-}
-
 // here is where the person is, or will be when the last jump was made.
 func (t *transport) here() (off time.Duration, seq uint64) {
 	switch {
@@ -116,41 +81,7 @@ func (t *transport) catchUp() tea.Cmd {
 	if !t.due() {
 		return nil
 	}
-	most, since := fewMarks, uint64(0)
-	if t.rough {
-		most = 0
-	}
-	if t.whole { // what is new
-		since = t.line.Last
-	}
-	t.reading, t.final = true, t.Over()
-	return t.do(func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
-		line, err := c.Timeline(ctx, id, most, since)
-		return func() tea.Cmd {
-			t.reading, t.readAt, t.problem = false, t.cfg.Now(), paint.Failed(err)
-			if t.read = err != nil || most == 0 || line.More == 0; err == nil {
-				t.whole = t.read
-				t.take(t.line.Continued(line))
-			}
-			return nil
-		}
-	})
-}
-
-// take takes the course as it was read.
-func (t *transport) take(line api.Timeline) {
-	if line.Damage != t.line.Damage {
-		t.tell(themes.Warn, "the record is damaged: %s", line.Damage)
-	}
-	t.line, t.rough = line, true
-	if !t.read {
-		return // between some of the marks there are gaps that are none
-	}
-	if line.More > 0 && !t.crowded {
-		t.crowded = true
-		t.tell(themes.Info, "so much happened that %d marks of it have no place on the course", line.More)
-	}
-	t.gaps = gaps(line)
+	return t.fetch()
 }
 
 // jump goes to a moment, which is about at goal.
@@ -178,51 +109,6 @@ func (t *transport) play(on bool) {
 	t.link.Replay().Play(on)
 }
 
-// isAction says whether a mark is where an action began that isn't folded away.
-func (t *transport) isAction(m api.Mark) bool {
-	if m.Kind != api.MarkAction && m.Kind != api.MarkEdit {
-		return false
-	}
-	a, _ := t.present().Action(int(m.Key))
-	return !a.Housekeeping
-}
-
-// beside is the action's mark before or after where the person is.
-func (t *transport) beside(by int) (found api.Mark, ok bool) {
-	off, seq := t.here()
-	for _, m := range t.line.Marks {
-		side := cmp.Compare(m.Seq, seq)
-		if seq == 0 {
-			side = cmp.Compare(m.Offset, off)
-		}
-		if side*by <= 0 || !t.isAction(m) {
-			continue
-		}
-		if found, ok = m, true; by > 0 {
-			break
-		}
-	}
-	return found, ok
-}
-
-// printedBeside is where printing went on after a pause, before or after where the person
-// is, in a session in which no action ran.
-func (t *transport) printedBeside(by int) (found time.Duration, ok bool) {
-	if slices.ContainsFunc(t.line.Marks, t.isAction) {
-		return 0, false
-	}
-	off, _ := t.here()
-	for _, p := range t.line.Printed {
-		if cmp.Compare(p.From, off) != by {
-			continue
-		}
-		if found, ok = p.From, true; by > 0 {
-			break
-		}
-	}
-	return found, ok
-}
-
 // current is the number of the newest action where the person is; 0: none.
 func (t *transport) current() int {
 	for i := len(t.st.Actions) - 1; i >= 0; i-- {
@@ -236,16 +122,6 @@ func (t *transport) current() int {
 
 // toMark goes to just after a mark's event.
 func (t *transport) toMark(m api.Mark) { t.jump(api.MomentOf(m.Seq), m.Offset) }
-
-// mark finds where a resource begins.
-func (t *transport) mark(key int64, kinds ...api.MarkKind) (api.Mark, bool) {
-	for _, m := range t.line.Marks {
-		if m.Key == key && slices.Contains(kinds, m.Kind) {
-			return m, true
-		}
-	}
-	return api.Mark{}, false
-}
 
 // press takes a click on the course.
 func (t *transport) press(e tea.Mouse) bool {
@@ -261,6 +137,6 @@ func (t *transport) press(e tea.Mouse) bool {
 func (t *transport) pull(x int) {
 	if w := t.bar.Dx(); w > 1 {
 		x = max(0, min(x-t.bar.Min.X, w-1))
-		t.seek(t.widened(t.squeezed(t.length()) / time.Duration(w-1) * time.Duration(x)))
+		t.seek(t.gaps.widened(t.gaps.squeezed(t.length()) / time.Duration(w-1) * time.Duration(x)))
 	}
 }

@@ -105,7 +105,7 @@ func New(c Config) *Screen {
 		changes: fetcher{core: k, pane: changes.Pane{Loading: true}},
 		reach:   reaching{core: k, pane: network.Pane{State: &k.st}},
 		asking:  asking{core: k, list: actions.Pane{State: &k.st, Loading: true}},
-		course:  transport{core: k, speed: usualSpeed},
+		course:  transport{timeline: timeline{core: k}, speed: usualSpeed},
 		find:    finding{core: k},
 		tour:    tour{core: k},
 	}
