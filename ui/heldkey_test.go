@@ -199,6 +199,27 @@ func TestLeaderIsOver(t *testing.T) {
 	}
 }
 
+// What the panel of the leader's keys lay over is new to the eye once that is gone.
+func TestLeaderPanelCovers(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]tea.Msg{"a click": click(5, 5), "another window": tea.BlurMsg{}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := three(t, 120, 35)
+			d.press(leader, "a")
+			d.calmly(leader)
+			d.advance(time.Second)
+			d.shows("and then")
+			d.send(ends)
+			d.lacks("and then")
+			d.press("a")
+			d.decided()
+			d.calmly("a")
+			d.decided(api.AnswerApprove)
+		})
+	}
+}
+
 // A key that did something here is the agent's again once another was pressed, however fast:
 // some terminals paste as if it were typed.
 func TestTypedFastAfterTheLeader(t *testing.T) {

@@ -23,6 +23,9 @@ func (s *Screen) Mouse(m tea.MouseMsg) tea.Cmd {
 	}
 	if _, click := m.(tea.MouseClickMsg); click {
 		s.letGo(tea.MouseReleaseMsg(e)) // some terminals tell of presses alone
+		if s.panelled() {
+			s.Restart() // what the panel lay over is new to the eye
+		}
 		s.leader = false
 	}
 	switch m := m.(type) {

@@ -169,12 +169,12 @@ func (s *Screen) Resize(cols, rows int) tea.Cmd {
 }
 
 // Window takes whether the person's terminal window has the focus. What is on
-// the screen when it comes back is new to the eye.
+// the screen then is new to the eye, as it may have been covered.
 func (s *Screen) Window(focused bool) {
 	s.window, s.leader = focused, false
+	s.Restart()
 	if focused {
 		s.refocus = s.cfg.Now()
-		s.Restart()
 		s.agent.claim()
 	}
 }
