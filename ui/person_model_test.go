@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -77,14 +78,13 @@ func (w *world) answers() {
 			w.closes(d.Question, string(d.Answer), d.By)
 		}
 	}
+	if !w.ended && slices.Contains(w.c.Calls(), "kill") {
+		w.ends()
+	}
 }
 
 func (w *world) some(t *rapid.T) (int64, bool) {
-	var all []int64
-	for id := range w.asked {
-		all = append(all, id)
-	}
-	slices.Sort(all)
+	all := slices.Sorted(maps.Keys(w.asked))
 	if len(all) == 0 {
 		return 0, false
 	}
@@ -122,18 +122,23 @@ func (w *world) happens(t *rapid.T) {
 	case what == "back":
 		w.c.Break(nil)
 	case what == "end" && w.version > 8: // there was something before
-		for id := range w.asked {
-			w.closes(id, "withdrawn", "")
-		}
-		s := sceneSession()
-		s.State, s.EndedAt = api.SessionEnded, w.clock()
-		w.ended = true
-		w.c.Break(nil)
-		w.c.Put(api.Event{Session: &s})
-		w.c.End()
+		w.ends()
 	}
 	w.settle()
 	w.judge()
+}
+
+// ends ends the session.
+func (w *world) ends() {
+	for _, id := range slices.Sorted(maps.Keys(w.asked)) {
+		w.closes(id, "withdrawn", "")
+	}
+	s := sceneSession()
+	s.State, s.EndedAt = api.SessionEnded, w.clock()
+	w.ended = true
+	w.c.Break(nil)
+	w.c.Put(api.Event{Session: &s})
+	w.c.End()
 }
 
 // pool is every key that means something anywhere, and some that don't; not those by
@@ -156,10 +161,10 @@ func pool() []tea.KeyPressMsg {
 }
 
 // lives is a session, and the workbench that shows it or the list that has it alone.
-func lives(t *testing.T, rt *rapid.T) *world {
+func lives(t *testing.T, rt rapid.TB, home bool) *world {
 	c, o := sceneWorkbench(), Options{Config: themed("dark")}
 	c.list = c.list[:1]
-	if home := rapid.Bool().Draw(rt, "home"); !home {
+	if !home {
 		o.Session = c.list[0].ID
 	}
 	d := drive(t, c, 120, 35, o)
@@ -252,7 +257,7 @@ func TestAnyPerson(t *testing.T) {
 	all := pool()
 	fewer(t)
 	check(t, func(t *testing.T, rt *rapid.T) {
-		w := lives(t, rt)
+		w := lives(t, rt, rapid.Bool().Draw(rt, "home"))
 		defer w.m.Close()
 		for range rapid.IntRange(1, 100).Draw(rt, "steps") {
 			if w.passes(rt); w.quit {

@@ -21,7 +21,7 @@ import (
 // by the frames, and by when they pressed which key. They know nothing of how it works.
 type person struct {
 	*driver
-	rt      *rapid.T
+	rt      rapid.TB
 	began   time.Time    // by the bubble's clock
 	turns   [2]time.Time // when all that had come was taken, the last time but one and the last time
 	seen    []glimpse
@@ -32,6 +32,7 @@ type person struct {
 	read    map[string]string // what was in view of each question that is opened, by its action
 	words   marks             // what each question's content says
 	judged  int               // decisions that were judged
+	called  int               // what else was asked of the session
 	decided time.Time         // when the last one was seen, or something like it
 	got     string            // what the agent got so far
 	ended   bool              // the session is over
@@ -57,6 +58,7 @@ type stroke struct {
 	at    time.Time
 	name  string
 	again bool    // soon after the same key: it may be one that is held down
+	waits bool    // an answer that it gave waits until that is known
 	led   *stroke // the leader before it
 	last  time.Time
 }
@@ -70,13 +72,11 @@ func (p *person) fail(format string, args ...any) {
 
 // look remembers what is in view, and checks what holds of every frame.
 func (p *person) look() {
-	aim := p.aim()
-	if n := len(p.seen); p.led && n > 0 {
-		aim = p.seen[n-1].aim // the leader's panel lies over it for a moment
-	}
-	p.seen = append(p.seen, glimpse{p.clock(), aim})
+	p.seen = append(p.seen, glimpse{p.clock(), p.aim()})
 	docked := p.docked
-	p.docked = p.m.bench != nil && p.rooms() && len(p.focused()) > 0 && p.pane() == ""
+	if !p.led { // or it is the leader's panel
+		p.docked = p.m.bench != nil && p.rooms() && len(p.focused()) > 0 && p.pane() == ""
+	}
 	if docked && !p.docked && !p.acts {
 		p.decided = p.clock() // what had the keys went by itself
 	}
@@ -187,10 +187,11 @@ func (p *person) does(msg tea.Msg) {
 	agents, k, led, drags := p.typing(), "", p.led, p.drags
 	late := p.ended && strings.Contains(p.text(), "DISCONNECTED")
 	soon := p.clock().Sub(p.decided) < 400*time.Millisecond
-	perhaps := soon || slices.ContainsFunc(p.pressed, func(s stroke) bool { return s.again && p.clock().Sub(s.at) < 500*time.Millisecond }) // an answer that waits
+	perhaps := soon || slices.ContainsFunc(p.pressed, func(s stroke) bool { return s.waits && p.clock().Sub(s.at) < 500*time.Millisecond })
+	asked := !agents && len(p.seen[len(p.seen)-1].aim) > 0
 	switch m := msg.(type) {
 	case tea.KeyPressMsg:
-		k, p.drags = p.stroke(m), false
+		k, p.drags = p.stroke(m, asked), false
 	case tea.MouseMotionMsg:
 		p.drags = true
 	case tea.MouseReleaseMsg:
@@ -228,9 +229,10 @@ func (p *person) does(msg tea.Msg) {
 }
 
 // stroke notes a key, and names it.
-func (p *person) stroke(k tea.KeyPressMsg) string {
+func (p *person) stroke(k tea.KeyPressMsg, asked bool) string {
 	s := stroke{at: p.clock(), name: k.String(), last: p.last()}
 	s.again = s.name == p.key.name && s.at.Sub(p.key.at) < time.Second
+	s.waits = s.again && asked
 	p.key = s
 	if p.led {
 		led := p.ledBy
@@ -308,7 +310,15 @@ func (p *person) judge() {
 		}
 		p.decided = p.clock()
 	}
+	for calls := p.c.Calls(); p.called < len(calls); p.called++ {
+		if decides.MatchString(calls[p.called]) {
+			p.decided = p.clock()
+		}
+	}
 }
+
+// decides matches what a session is asked that isn't an answer, and a decision all the same.
+var decides = regexp.MustCompile(`^(allow|deny|ask|keep|kill|rollback|apply|undo|mode)\b`)
 
 // why says why no key can have been meant for a decision; "" where one can. A key is
 // carried out at once, but for one that may be held down: that is known a little later.
