@@ -312,3 +312,67 @@ func (w *world) leaves() {
 	}
 	w.fail("esc doesn't lead back to the Terminal\n%s", w.text())
 }
+
+// A key that is held down answers once, whenever the machine stalls: what it repeats meanwhile
+// comes all at once, before or after what waited for a time.
+func TestHeldKeyAcrossAStall(t *testing.T) {
+	t.Parallel()
+	for place, to := range map[string][]string{"home": {"tab"}, "list": {leader, "4"}, "dock": {leader, "a", "tab"}} {
+		for _, from := range []int{0, 510, 700} { // after it was pressed
+			for _, length := range []int{300, 1000, 2000} {
+				for _, late := range []bool{false, true} { // the keys
+					t.Run(fmt.Sprint(place, from, length, late), func(t *testing.T) {
+						t.Parallel()
+						synctest.Test(t, func(t *testing.T) {
+							defer time.Sleep(time.Hour) // for what waits for a time
+							w := lives(t, t, place == "home")
+							defer w.m.Close()
+							for _, id := range []int64{20, 24, 28} { // commands
+								w.asks(id)
+							}
+							w.waits(500 * time.Millisecond)
+							for _, k := range to {
+								w.does(key(k))
+							}
+							w.waits(500 * time.Millisecond)
+							w.holdsDown("a", time.Duration(from)*time.Millisecond, time.Duration(length)*time.Millisecond, late)
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+// holdsDown holds a key down while the machine stalls, which has all of it come at the end.
+func (w *world) holdsDown(k string, from, length time.Duration, late bool) {
+	const first, rate = 500 * time.Millisecond, 33 * time.Millisecond
+	began := time.Now()
+	next := first
+	press := func() {
+		w.does(key(k))
+		w.answers()
+	}
+	press()
+	for ; next < from; next += rate {
+		w.waits(next - time.Since(began))
+		press()
+	}
+	w.waits(from - time.Since(began))
+	time.Sleep(length)
+	if w.tells(); late {
+		w.settle()
+		w.judge()
+		w.answers()
+	}
+	for ; next < from+length; next += rate {
+		press()
+	}
+	for range 10 {
+		w.waits(rate)
+		press()
+	}
+	if w.waits(time.Second); w.judged != 1 {
+		w.fail("%s, held down, answered %d\n%s", k, w.judged, w.text())
+	}
+}

@@ -22,8 +22,8 @@ import (
 type person struct {
 	*driver
 	rt      rapid.TB
-	began   time.Time    // by the bubble's clock
-	turns   [2]time.Time // when all that had come was taken, the last time but one and the last time
+	began   time.Time   // by the bubble's clock
+	turns   []time.Time // when all that had come was taken
 	seen    []glimpse
 	pressed []stroke
 	key     stroke            // the last that was a key
@@ -57,7 +57,7 @@ type glimpse struct {
 type stroke struct {
 	at    time.Time
 	name  string
-	again bool    // soon after the same key: it may be one that is held down
+	again bool    // after the same key: it may be one that is held down
 	waits bool    // an answer that it gave waits until that is known
 	led   *stroke // the leader before it
 	last  time.Time
@@ -231,7 +231,7 @@ func (p *person) does(msg tea.Msg) {
 // stroke notes a key, and names it.
 func (p *person) stroke(k tea.KeyPressMsg, asked bool) string {
 	s := stroke{at: p.clock(), name: k.String(), last: p.last()}
-	s.again = s.name == p.key.name && s.at.Sub(p.key.at) < time.Second
+	s.again = s.name == p.key.name
 	s.waits = s.again && asked
 	p.key = s
 	if p.led {
@@ -264,7 +264,7 @@ func (p *person) settle() {
 			p.send(m)
 			p.look()
 		default:
-			p.turns = [2]time.Time{p.turns[1], p.clock()}
+			p.turns = append(p.turns, p.clock())
 			return
 		}
 	}
@@ -320,16 +320,32 @@ func (p *person) judge() {
 // decides matches what a session is asked that isn't an answer, and a decision all the same.
 var decides = regexp.MustCompile(`^(allow|deny|ask|keep|kill|rollback|apply|undo|mode)\b`)
 
-// why says why no key can have been meant for a decision; "" where one can. A key is
-// carried out at once, but for one that may be held down: that is known a little later.
-func (p *person) why(d api.Decision) string {
-	why := "no key is carried out now"
-	for _, s := range slices.Backward(p.pressed) {
-		due := s.at
-		if s.again {
-			due = due.Add(100 * time.Millisecond)
+// due is when a key is carried out: at once, but for one that may be held down. That is
+// known a little later, when the machine doesn't stall.
+func (p *person) due(s stroke) time.Time {
+	const known = 100 * time.Millisecond
+	if !s.again {
+		return s.at
+	}
+	due := s.at.Add(known)
+	for _, t := range p.turns {
+		if t.Sub(due) >= known {
+			due = t.Add(known)
+		} else if !t.Before(due) {
+			break
 		}
-		if due.After(p.clock()) || !due.After(p.turns[0]) && due != p.clock() {
+	}
+	return due
+}
+
+// why says why no key can have been meant for a decision; "" where one can.
+func (p *person) why(d api.Decision) string {
+	why, before := "no key is carried out now", time.Time{}
+	if n := len(p.turns); n > 1 {
+		before = p.turns[n-2]
+	}
+	for _, s := range slices.Backward(p.pressed) {
+		if due := p.due(s); due.After(p.clock()) || !due.After(before) && due != p.clock() {
 			continue
 		}
 		at := s

@@ -177,18 +177,24 @@ func (d *Desk) Answer(session string, i intent.Decide, others []Ref, then func(T
 	if wait == nil {
 		return d.send(q, i, to, then)
 	}
-	return d.After(state.Repeat, func() tea.Cmd {
-		why := changed
+	since := d.Now()
+	var known func() tea.Cmd
+	known = func() tea.Cmd {
+		why, now := changed, d.Now()
 		switch st := d.State(session); {
 		case wait.Held:
 			why = state.HeldDown
+		case now.Sub(since) >= 2*state.Repeat: // the machine stalled, and what it repeats may be on its way
+			since = now
+			return d.After(state.Repeat, known)
 		case st != nil && st.Print(q.ID) == print:
 			return d.send(q, i, to, then)
 		}
 		d.mark(to, false)
 		d.Refused(first, why)
 		return nil
-	})
+	}
+	return d.After(state.Repeat, known)
 }
 
 // one is what one question is answered.

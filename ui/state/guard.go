@@ -43,10 +43,10 @@ const (
 // Presses tells a key that may be held down still. It is told of every key before that is
 // carried out.
 type Presses struct {
-	key   string
-	at    time.Time
-	again bool
-	wait  *Wait
+	key         string
+	at          time.Time
+	again, soon bool
+	wait        *Wait
 }
 
 // HeldDown is said of an answer that such a key would have given.
@@ -57,15 +57,20 @@ type Wait struct{ Held bool }
 
 // Key notes that a key was pressed.
 func (p *Presses) Key(key string, now time.Time) {
-	if p.wait != nil && key == p.key && now.Sub(p.at) < Repeat {
+	p.again = key == p.key
+	if p.again && p.wait != nil {
 		p.wait.Held = true
 	}
-	p.again, p.wait = key == p.key && now.Sub(p.at) < FirstRepeat, nil
+	p.soon, p.wait = p.again && now.Sub(p.at) < FirstRepeat, nil
 	p.key, p.at = key, now
 }
 
+// Soon says whether the key that was noted last came when a repeat does.
+func (p *Presses) Soon() bool { return p.soon }
+
 // Wait is what to look at once Repeat has passed, before the key that was noted last answers
-// anything; nil: it is no repeat.
+// anything; nil: it is another key than the one before. How long ago that was doesn't count,
+// as the machine may have stalled.
 func (p *Presses) Wait() *Wait {
 	if p.again {
 		p.wait = &Wait{}

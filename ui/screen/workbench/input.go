@@ -82,7 +82,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	if b, ok := keys.Find(k, s.scopes()...); ok {
-		if s.thaws(b.Intent) && (k.IsRepeat || s.asking.desk.Presses.Wait() != nil || s.asking.desk.Guard.Wait(s.cfg.Now()) > 0) {
+		if s.thaws(b.Intent) && (k.IsRepeat || s.asking.desk.Presses.Soon() || s.asking.desk.Guard.Wait(s.cfg.Now()) > 0) {
 			s.answerKey(themes.Warn, dialog.TooSoon) // it is held down, or of what is typed
 			return nil
 		}
