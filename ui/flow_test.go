@@ -59,6 +59,28 @@ func TestDecidingGoesOn(t *testing.T) {
 	}
 }
 
+// A question that was answered elsewhere right after it followed is gone by itself: what is
+// pressed then was for it, not for the one that follows now.
+func TestNextGoesByItself(t *testing.T) {
+	t.Parallel()
+	d := three(t, 120, 35)
+	d.press(leader, "a")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	d.shows("$ git push")
+	d.advance(300 * time.Millisecond)
+	q := ask(21, 21, "git push")
+	q.Closed, q.ClosedBy = "allow", "cli"
+	d.c.Put(api.Event{Question: &q})
+	d.shows("$ make deploy")
+	d.advance(200 * time.Millisecond)
+	d.press("esc")
+	d.shows("$ make deploy")
+	d.advance(500 * time.Millisecond)
+	d.press("esc")
+	d.lacks("command held")
+}
+
 // Who leaves a question that followed is where they came from; what else waits stays held.
 func TestDecidingIsLeft(t *testing.T) {
 	t.Parallel()

@@ -150,6 +150,11 @@ func TestHeldKeyIsNotTheAgents(t *testing.T) {
 			d := three(t, 120, 35)
 			d.press(keys...)
 			d.hold(keys[len(keys)-1], 500*time.Millisecond)
+			for range 5 { // the machine is busy
+				d.advance(300 * time.Millisecond)
+				d.press(keys[len(keys)-1])
+			}
+			d.idle()
 			if got := d.c.LastTerminal().Got(); got != "" {
 				t.Errorf("the agent had %q", got)
 			}

@@ -152,9 +152,29 @@ func TestInboxAnswersEqualOnes(t *testing.T) {
 	d.shows("nothing is held: what comes in a moment")
 	d.advance(4 * time.Second)
 	d.until("the list has the keys", func() bool { return !strings.Contains(d.text(), "Held in all") })
-	d.press("u", "n", "d") // keys that may still be for a question go nowhere
-	d.lacks("New session")
+	for _, k := range []string{"u", "n", "d"} { // keys that may still be for a question go nowhere
+		d.press(k)
+		d.idle()
 	d.lacks("nothing was put into the trash")
+		d.lacks("stepbox run starts a session")
+		d.lacks("d does nothing here")
+	}
+}
+
+// What is on the screen is new to the eye when the window comes back to the front.
+func TestInboxAfterAnotherWindow(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(1, plainQuestion()), 120, 35, Options{Theme: "plain"})
+	d.shows("$ go get")
+	d.press("tab")
+	d.send(tea.BlurMsg{})
+	d.advance(time.Second)
+	d.send(tea.FocusMsg{})
+	d.press("a")
+	d.shows("too soon")
+	d.decided()
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
 }
 
 // Nothing is merged that reads otherwise anywhere.

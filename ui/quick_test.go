@@ -80,6 +80,26 @@ func TestQuickAnswers(t *testing.T) {
 	d.decided()
 }
 
+// The same goes for the first moment after what had the keys closed by itself, as a plan does
+// once it was carried out.
+func TestNothingAfterADialogClosedIsTheAgents(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, "4", "k", "k", "k", leader, "1", leader, ":")
+	for _, k := range "roll back this" {
+		d.press(string(k))
+	}
+	d.calmly("enter")
+	d.shows("ends nothing")
+	d.calmly("y")
+	d.advance(time.Second) // it takes a while
+	d.shows("rolled back: 2 files")
+	d.press("y", "enter")
+	d.advance(500 * time.Millisecond)
+	d.press("l")
+	d.until("the keys are the agent's again", func() bool { return d.c.LastTerminal().Got() == "l" })
+}
+
 // What is pressed, pasted or clicked in the first moment after a decision is nobody's,
 // wherever that was made and however the focus came to the Terminal.
 func TestNothingAfterADecisionIsTheAgents(t *testing.T) {
