@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,39 @@ func TestHeldKeyAnswersOnce(t *testing.T) {
 				d.advance(time.Second)
 			})
 		}
+	}
+}
+
+// A key that is held down keeps the changes of one action, and takes one rule back.
+func TestHeldKeyDecidesOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		to, keys []string
+		want     string
+	}{
+		"keep":   {[]string{leader, "4", "g", "j"}, []string{"y"}, "keep"},
+		"forget": {[]string{leader, "3", "g", "j"}, []string{"a", "j", "a", "ctrl+z"}, "take back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := bench(t, sceneWorkbench(), 120, 35, "plain")
+			d.press(tt.to...)
+			for _, k := range tt.keys {
+				d.calmly(k)
+				d.idle()
+			}
+			d.hold(tt.keys[len(tt.keys)-1], 500*time.Millisecond)
+			n := 0
+			for _, c := range d.c.Calls() {
+				if strings.HasPrefix(c, tt.want) {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("it was asked for %q", d.c.Calls())
+			}
+			d.shows("once only: the key is held down")
+		})
 	}
 }
 

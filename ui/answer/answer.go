@@ -173,26 +173,34 @@ func (d *Desk) Answer(session string, i intent.Decide, others []Ref, then func(T
 	d.Decided = d.Now()
 	to, print := d.to(append([]Ref{first}, others...), i), st.Print(q.ID)
 	d.mark(to, true)
-	wait := d.Presses.Wait()
-	if wait == nil {
-		return d.send(q, i, to, then)
-	}
-	since := d.Now()
-	var known func() tea.Cmd
-	known = func() tea.Cmd {
-		why, now := changed, d.Now()
+	return d.Known(func(held bool) tea.Cmd {
+		why := changed
 		switch st := d.State(session); {
-		case wait.Held:
+		case held:
 			why = state.HeldDown
-		case now.Sub(since) >= 2*state.Repeat: // the machine stalled, and what it repeats may be on its way
-			since = now
-			return d.After(state.Repeat, known)
 		case st != nil && st.Print(q.ID) == print:
 			return d.send(q, i, to, then)
 		}
 		d.mark(to, false)
 		d.Refused(first, why)
 		return nil
+	})
+}
+
+// Known does something once it is known whether the key that was pressed last is held down.
+func (d *Desk) Known(then func(held bool) tea.Cmd) tea.Cmd {
+	wait := d.Presses.Wait()
+	if wait == nil {
+		return then(false)
+	}
+	since := d.Now()
+	var known func() tea.Cmd
+	known = func() tea.Cmd {
+		if now := d.Now(); !wait.Held && now.Sub(since) >= 2*state.Repeat {
+			since = now // the machine stalled: what the key repeats may be on its way
+			return d.After(state.Repeat, known)
+		}
+		return then(wait.Held)
 	}
 	return d.After(state.Repeat, known)
 }

@@ -121,6 +121,7 @@ func TestRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d, s, refused, now := desk(t)
 			d.Presses.Key("a", *now)
+			*now = now.Add(time.Second / 2)
 			d.Presses.Key("a", *now)
 			cmd := d.Answer("a", c.decide, nil, func(Taken) tea.Cmd { t.Error("it was taken"); return nil })
 			if c.while != nil {

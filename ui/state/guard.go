@@ -43,14 +43,15 @@ const (
 // Presses tells a key that may be held down still. It is told of every key before that is
 // carried out.
 type Presses struct {
-	key         string
-	at          time.Time
-	again, soon bool
-	wait        *Wait
+	key   string
+	at    time.Time
+	since time.Duration // the key before
+	again bool          // that was the same
+	wait  *Wait
 }
 
-// HeldDown is said of an answer that such a key would have given.
-const HeldDown = "not answered: the key is held down"
+// HeldDown is said of what such a key would have done.
+const HeldDown = "once only: the key is held down"
 
 // Wait is until it is known whether a key was held down.
 type Wait struct{ Held bool }
@@ -61,19 +62,19 @@ func (p *Presses) Key(key string, now time.Time) {
 	if p.again && p.wait != nil {
 		p.wait.Held = true
 	}
-	p.soon, p.wait = p.again && now.Sub(p.at) < FirstRepeat, nil
+	p.since, p.wait = now.Sub(p.at), nil
 	p.key, p.at = key, now
 }
 
 // Soon says whether the key that was noted last came when a repeat does.
-func (p *Presses) Soon() bool { return p.soon }
+func (p *Presses) Soon() bool { return p.again && p.since < FirstRepeat }
 
 // Wait is what to look at once Repeat has passed, before the key that was noted last answers
 // anything; nil: it is another key than the one before. How long ago that was doesn't count,
 // as the machine may have stalled.
 func (p *Presses) Wait() *Wait {
 	if p.again {
-		p.wait = &Wait{}
+		p.wait = &Wait{Held: p.since < Repeat}
 	}
 	return p.wait
 }

@@ -103,7 +103,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		s.asking.dialogs.Open(&dialog.Rules{Off: s.Why(intent.Forget{})})
 	case intent.Forget:
 		newest, _ := s.rules.newest()
-		return s.rules.take(newest, nil)
+		return s.asking.once(func() tea.Cmd { return s.rules.take(newest, nil) })
 	case intent.KillSandbox:
 		s.asking.dialogs.Open(dialog.ConfirmKill(0, ""))
 	default:
@@ -155,10 +155,11 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 			}
 			return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerKeep})
 		}
-		if acts := s.unreviewed(); len(acts) > 0 {
-			return s.ops.keep(acts, s.unmark)
+		acts, then := s.unreviewed(), s.unmark
+		if len(acts) == 0 {
+			acts, then = []int{a.N}, s.asking.list.NextOpen
 		}
-		return s.ops.keep([]int{a.N}, s.asking.list.NextOpen)
+		return s.asking.once(func() tea.Cmd { return s.ops.keep(acts, then) })
 	case intent.Rollback:
 		return s.takeBack(i.Later)
 	case intent.KillAction:

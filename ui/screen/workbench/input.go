@@ -82,11 +82,14 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	if b, ok := keys.Find(k, s.scopes()...); ok {
-		if s.thaws(b.Intent) && (k.IsRepeat || s.asking.desk.Presses.Soon() || s.asking.desk.Guard.Wait(s.cfg.Now()) > 0) {
-			s.answerKey(themes.Warn, dialog.TooSoon) // it is held down, or of what is typed
+		switch {
+		case !s.thaws(b.Intent):
+			return s.handle(b.Intent, s.target(), k.IsRepeat)
+		case k.IsRepeat || s.asking.desk.Presses.Soon() || s.asking.desk.Guard.Wait(s.cfg.Now()) > 0: // it is held down, or of what is typed
+			s.answerKey(themes.Warn, dialog.TooSoon)
 			return nil
 		}
-		return s.handle(b.Intent, s.target(), k.IsRepeat)
+		return s.asking.once(func() tea.Cmd { return s.handle(b.Intent, s.target(), false) })
 	}
 	if name == "q" && !s.types() {
 		s.leave = intent.Home{}
@@ -221,7 +224,7 @@ func (s *Screen) fromDialog(d dialog.Dialog, i intent.Intent, repeat bool) tea.C
 	case intent.MakeRule:
 		return s.rules.make(r.Rule, d)
 	case intent.DropRule:
-		return s.rules.take(r.Rule, d)
+		return s.asking.once(func() tea.Cmd { return s.rules.take(r.Rule, d) })
 	case intent.SearchFor:
 		s.asking.dialogs.Close(d)
 		return s.replay(r)
