@@ -32,7 +32,8 @@ type person struct {
 	read    map[string]string // what was in view of each question that is opened, by its action
 	words   marks             // what each question's content says
 	judged  int               // decisions that were judged
-	called  int               // what else was asked of the session
+	called  int               // what else was asked of the session,
+	made    int               // and how much of that was a decision
 	decided time.Time         // when the last one was seen, or something like it
 	got     string            // what the agent got so far
 	ended   bool              // the session is over
@@ -312,7 +313,7 @@ func (p *person) judge() {
 	}
 	for calls := p.c.Calls(); p.called < len(calls); p.called++ {
 		if decides.MatchString(calls[p.called]) {
-			p.decided = p.clock()
+			p.decided, p.made = p.clock(), p.made+1
 		}
 	}
 }
