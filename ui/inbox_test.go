@@ -164,7 +164,7 @@ func TestInboxAnswersEqualOnes(t *testing.T) {
 // What is on the screen is new to the eye when the window comes back to the front.
 func TestInboxAfterAnotherWindow(t *testing.T) {
 	t.Parallel()
-	d := drive(t, liveScene(1, plainQuestion()), 120, 35, Options{Theme: "plain"})
+	d := drive(t, liveScene(1, plainQuestion()), 120, 35, Options{Config: themed("plain")})
 	d.shows("$ go get")
 	d.press("tab")
 	d.send(tea.BlurMsg{})
