@@ -155,7 +155,7 @@ func TestInboxAnswersEqualOnes(t *testing.T) {
 	for _, k := range []string{"u", "n", "d"} { // keys that may still be for a question go nowhere
 		d.press(k)
 		d.idle()
-	d.lacks("nothing was put into the trash")
+		d.lacks("nothing was put into the trash")
 		d.lacks("stepbox run starts a session")
 		d.lacks("d does nothing here")
 	}
