@@ -18,10 +18,9 @@ type Server struct {
 	http *httptest.Server
 
 	mu     sync.Mutex
-	script []Step        // guarded by mu; what is left of it
-	seen   []Request     // guarded by mu
-	turns  []Request     // guarded by mu; those that took a step, with their tools and results
-	grew   chan struct{} // guarded by mu; closed when seen grows
+	script []Step    // guarded by mu; what is left of it
+	seen   []Request // guarded by mu
+	turns  []Request // guarded by mu; those that took a step, with their tools and results
 }
 
 // protocol is one way of asking a model: patterns of net/http's ServeMux with
@@ -35,7 +34,7 @@ var protocols = []protocol{anthropic, responses, chat, gemini}
 // isn't an aside takes a step of the script; when none is left, the model says
 // that it is done.
 func New(script ...Step) *Server {
-	s := &Server{script: script, grew: make(chan struct{})}
+	s := &Server{script: script}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := s.read(w, r); ok {
@@ -66,8 +65,6 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (Request, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, req)
-	close(s.grew)
-	s.grew = make(chan struct{})
 	return req, true
 }
 
@@ -120,13 +117,6 @@ func (s *Server) Turns() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.turns...)
-}
-
-// Grew is closed when another request than those of Requests comes.
-func (s *Server) Grew() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.grew
 }
 
 // Close ends the server and all that is connected to it.
