@@ -24,8 +24,8 @@ import (
 
 // Pane lists a session's actions.
 type Pane struct {
-	State   *state.State
-	List    rows.List
+	State *state.State
+	rows.List
 	Notice  paint.Line // shown in the lower edge
 	Loading bool
 	Auto    bool       // the selection was led to what is held, so the list still follows
@@ -40,7 +40,6 @@ type Pane struct {
 	items    []item
 	version  uint64
 	built    bool
-	area     uv.Rectangle
 }
 
 // item is a row: an action, a run of folded ones, those before the first that the
@@ -66,9 +65,6 @@ func (p *Pane) Handle(i intent.Intent) (why string) {
 	}
 	return ""
 }
-
-// Wheel scrolls.
-func (p *Pane) Wheel(_, _, by int) { p.List.Scroll(by, p.Total()) }
 
 // Empty says whether nothing is listed.
 func (p *Pane) Empty() bool { return p.Total() == 0 }
@@ -219,22 +215,22 @@ func (p *Pane) rows() []item {
 // WholeQuestion says whether a row of its own shows all that a decision on what is to
 // be reached covers.
 func (p *Pane) WholeQuestion(dst uv.Screen, q api.Question) bool {
-	if p.area.Empty() || !q.Apart() {
+	if p.Area.Empty() || !q.Apart() {
 		return false
 	}
-	room, _ := columnsFor(p.area.Dx(), p.digits()).title(p.area.Dx(), true)
+	room, _ := columnsFor(p.Area.Dx(), p.digits()).title(p.Area.Dx(), true)
 	return paint.Width(dst, paint.Wants(q)) <= room
 }
 
 // Whole says whether the action's title was drawn whole in its row, so that the
 // row shows what a decision on it covers.
 func (p *Pane) Whole(dst uv.Screen, a api.Action) bool {
-	if p.area.Empty() {
+	if p.Area.Empty() {
 		return false
 	}
 	a.Title = paint.Spelled(dst, a.Title)
-	c := columnsFor(p.area.Dx(), p.digits())
-	room, _ := c.title(p.area.Dx(), a.State == api.ActionHeld)
+	c := columnsFor(p.Area.Dx(), p.digits())
+	room, _ := c.title(p.Area.Dx(), a.State == api.ActionHeld)
 	room, _ = share(dst, a, room)
 	if len(a.Title) > 4*room {
 		return false // no column takes more bytes
@@ -257,28 +253,23 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		box.Right = p.List.State(len(items), p.List.Follows() || p.Auto, area.Dx(), f)
 	}
 	inner := box.Draw(dst, area, f.P)
-	p.area = inner
-	if inner.Empty() {
-		return nil
-	}
-	if len(items) == 0 {
-		words := "nothing yet: each command the agent starts appears here"
-		switch {
-		case p.State.Session.Imported():
-			words = "none: what was imported is what a terminal showed, and nothing else"
-		case p.filter.Narrows():
-			words = "nothing here has that: " + paint.Clean(p.filter.String())
-		case p.State.Session.State != "" && !p.State.Session.Live():
-			words = "none: the agent started no command"
-		}
-		if p.Loading {
-			words = "reading the record…"
-		}
-		paint.Clip(dst, inner.Min.X+1, inner.Min.Y, inner.Max.X, words, f.P.S(themes.Muted))
-		return nil
-	}
-	p.List.Draw(dst, area, inner, len(items), f, true, func(r uv.Rectangle, n int) { p.row(dst, r, f, items[n]) })
+	p.List.Draw(dst, area, inner, len(items), f, true, p.none(), func(r uv.Rectangle, n int) { p.row(dst, r, f, items[n]) })
 	return nil
+}
+
+// none is what is said where there are no rows.
+func (p *Pane) none() string {
+	switch {
+	case p.Loading:
+		return "reading the record…"
+	case p.State.Session.Imported():
+		return "none: what was imported is what a terminal showed, and nothing else"
+	case p.filter.Narrows():
+		return "nothing here has that: " + paint.Clean(p.filter.String())
+	case p.State.Session.State != "" && !p.State.Session.Live():
+		return "none: the agent started no command"
+	}
+	return "nothing yet: each command the agent starts appears here"
 }
 
 func (p *Pane) facts(f paint.Frame) (out paint.Line) {

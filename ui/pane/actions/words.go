@@ -10,7 +10,6 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
-	"stepbox/ui/selection"
 )
 
 // fitting is Status, or the part of it that says most in so many columns.
@@ -113,9 +112,4 @@ func took(a api.Action, now time.Time) string {
 		return ""
 	}
 	return paint.Took(a.EndedAt.Sub(start))
-}
-
-// Text is where the rows were drawn last.
-func (p *Pane) Text(int, int) selection.Region {
-	return selection.Region{Area: p.area, Top: p.List.Top()}
 }

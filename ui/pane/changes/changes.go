@@ -297,7 +297,7 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 			h = inner.Dy()
 		}
 		p.files = uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), h)
-		p.list.Draw(dst, area, p.files, len(p.rows)+extra, f, true, func(r uv.Rectangle, n int) { p.row(dst, r, f, n) })
+		p.list.Draw(dst, area, p.files, len(p.rows)+extra, f, true, "", func(r uv.Rectangle, n int) { p.row(dst, r, f, n) })
 		if inner.Dy()-h < 3 {
 			return nil
 		}

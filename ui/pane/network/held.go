@@ -9,7 +9,6 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
-	"stepbox/ui/selection"
 )
 
 // id names a row as long as it is listed.
@@ -72,12 +71,12 @@ func (p *Pane) Question() int64 {
 
 // Whole says whether a question's row shows all that a decision on it covers.
 func (p *Pane) Whole(dst uv.Screen, q api.Question) bool {
-	if p.area.Empty() || q.Connection == nil {
+	if p.Area.Empty() || q.Connection == nil {
 		return false
 	}
 	const beside = len(" ") + 2 + len(" ") + len(" ") // the mark, and what is around
-	state := heldWords(q.Connection, p.area.Dx(), " 0:00:00")
-	return paint.Width(dst, paint.WhoTo(q.Connection))+beside+paint.Width(dst, state) <= p.area.Dx()
+	state := heldWords(q.Connection, p.Area.Dx(), " 0:00:00")
+	return paint.Width(dst, paint.WhoTo(q.Connection))+beside+paint.Width(dst, state) <= p.Area.Dx()
 }
 
 // heldWords is the state of what is held, in a row of that width.
@@ -106,9 +105,4 @@ func heldRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, q *api.Question) {
 		paint.Text(dst, end-w, y, end, state, f.P.S(themes.Held))
 	}
 	paint.Clip(dst, x, y, stop, paint.WhoTo(q.Connection), f.P.S(themes.Strong))
-}
-
-// Text is where the rows were drawn last.
-func (p *Pane) Text(int, int) selection.Region {
-	return selection.Region{Area: p.area, Top: p.List.Top()}
 }

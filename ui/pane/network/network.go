@@ -26,7 +26,7 @@ import (
 // Pane lists a session's attempts.
 type Pane struct {
 	State *state.State
-	List  rows.List
+	rows.List
 
 	filter find.Filter
 	found  int  // attempts that it has
@@ -38,7 +38,6 @@ type Pane struct {
 	built   bool
 	tried   uint64 // of the attempts that were folded
 	version uint64 // of the state whose questions are listed
-	area    uv.Rectangle
 }
 
 // Fold is a row: attempts at one destination.
@@ -128,9 +127,6 @@ func (p *Pane) Handle(i intent.Intent) (why string) {
 	return ""
 }
 
-// Wheel scrolls.
-func (p *Pane) Wheel(_, _, by int) { p.List.Scroll(by, len(p.rows())) }
-
 // Empty says whether nothing is listed.
 func (p *Pane) Empty() bool { return len(p.rows()) == 0 }
 
@@ -152,25 +148,21 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		box.Right = p.List.State(len(folds), p.List.Follows(), area.Dx(), f)
 	}
 	inner := box.Draw(dst, area, f.P)
-	p.area = inner
-	if inner.Empty() {
-		return nil
-	}
-	if len(folds) == 0 {
-		words := "nothing yet: each connection the agent tries appears here"
-		switch {
-		case p.State.Session.Imported():
-			words = "none: this is imported"
-		case p.filter.Narrows():
-			words = "nothing here has that: " + paint.Clean(p.filter.String())
-		case p.State.Session.State != "" && !p.State.Session.Live():
-			words = "none: the agent tried no connection"
-		}
-		paint.Paragraph(dst, inner, words, f.P.S(themes.Muted))
-		return nil
-	}
-	p.List.Draw(dst, area, inner, len(folds), f, false, func(r uv.Rectangle, n int) { p.row(dst, r, f, folds[n]) })
+	p.List.Draw(dst, area, inner, len(folds), f, false, p.none(), func(r uv.Rectangle, n int) { p.row(dst, r, f, folds[n]) })
 	return nil
+}
+
+// none is what is said where there are no rows.
+func (p *Pane) none() string {
+	switch {
+	case p.State.Session.Imported():
+		return "none: this is imported"
+	case p.filter.Narrows():
+		return "nothing here has that: " + paint.Clean(p.filter.String())
+	case p.State.Session.State != "" && !p.State.Session.Live():
+		return "none: the agent tried no connection"
+	}
+	return "nothing yet: each connection the agent tries appears here"
 }
 
 // facts are the counts in the upper edge.

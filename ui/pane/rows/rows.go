@@ -11,10 +11,13 @@ import (
 	"stepbox/ui/find"
 	"stepbox/ui/intent"
 	"stepbox/ui/paint"
+	"stepbox/ui/selection"
 )
 
 // List is the position in a list of rows. The zero value follows the end.
 type List struct {
+	Area    uv.Rectangle // where it was drawn last
+	total   int          // rows then
 	at, top int
 	away    bool // the person moved off the end, so the list stays
 	height  int  // rows in view, from the last fit
@@ -103,6 +106,12 @@ func (l *List) Scroll(by, total int) {
 	}
 }
 
+// Wheel scrolls the list, wherever in it the mouse is.
+func (l *List) Wheel(_, _, by int) { l.Scroll(by, l.total) }
+
+// Text is where the rows were drawn last.
+func (l *List) Text(int, int) selection.Region { return selection.Region{Area: l.Area, Top: l.top} }
+
 // Title is a pane's with how many of its rows a filter has.
 func Title(name string, f find.Filter, found, of int) string {
 	if !f.Narrows() {
@@ -125,8 +134,12 @@ func (l *List) Step(by, total int, has func(n int) bool) {
 
 // Draw draws the rows in view inside of a pane's border, marks the selected one
 // and how far the view is. row draws the n-th. Without the focus the selection is
-// marked only if it means something to other panes.
-func (l *List) Draw(dst uv.Screen, border, inside uv.Rectangle, total int, f paint.Frame, idle bool, row func(r uv.Rectangle, n int)) {
+// marked only if it means something to other panes. Where there are no rows, it says none.
+func (l *List) Draw(dst uv.Screen, border, inside uv.Rectangle, total int, f paint.Frame, idle bool, none string, row func(r uv.Rectangle, n int)) {
+	if l.Area, l.total = inside, total; total == 0 || inside.Empty() {
+		paint.Paragraph(dst, inside, none, f.P.S(themes.Muted))
+		return
+	}
 	l.fit(total, inside.Dy())
 	ground, bar := themes.SelectedIdle, themes.Border
 	if f.Focused {
