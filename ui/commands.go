@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -21,14 +20,10 @@ import (
 // tick is the clock's next message.
 func (m *Model) tick() tea.Cmd {
 	return func() tea.Msg {
-		t := time.NewTimer(tick)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			return clock{}
-		case <-m.ctx.Done():
+		if !link.Pause(m.ctx, tick) {
 			return nil
 		}
+		return clock{}
 	}
 }
 

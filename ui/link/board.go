@@ -87,11 +87,7 @@ func (b *Board) follow(ctx context.Context, id string, s *sight) {
 			default: // it is known
 			}
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if !Pause(ctx, wait) {
 			return
 		}
 	}
@@ -105,14 +101,7 @@ func (b *Board) Wait() bool {
 	case <-b.ctx.Done():
 		return false
 	}
-	t := time.NewTimer(boardPause) // what comes together is drawn together
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-b.ctx.Done():
-		return false
-	}
+	return Pause(b.ctx, boardPause) // what comes together is drawn together
 }
 
 // Take hands over what came of each session, in order.

@@ -286,13 +286,18 @@ func (l *Link) again(wait *time.Duration, well bool, lost Lost) {
 		*wait = firstWait
 	}
 	l.send(lost)
-	t := time.NewTimer(*wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-l.ctx.Done():
-	}
+	Pause(l.ctx, *wait)
 	*wait = min(2**wait, lastWait)
+}
+
+// Pause waits so long, and says whether the context isn't done meanwhile.
+func Pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Still is a screen as it is to be seen now, which nothing is written to any more, and the

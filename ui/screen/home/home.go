@@ -138,14 +138,10 @@ func (c *core) later(f then) tea.Cmd { return c.after(pause, f) }
 
 func (c *core) after(wait time.Duration, f then) tea.Cmd {
 	return func() tea.Msg {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			return f
-		case <-c.ctx.Done():
+		if !link.Pause(c.ctx, wait) {
 			return nil
 		}
+		return f
 	}
 }
 

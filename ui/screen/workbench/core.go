@@ -182,14 +182,10 @@ func stream[T any](ctx context.Context, c *core, f func(ctx context.Context, cli
 func (c *core) after(d time.Duration, then func() tea.Cmd) tea.Cmd {
 	l := c.link
 	return func() tea.Msg {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			return result{link: l, then: then}
-		case <-l.Context().Done():
+		if !link.Pause(l.Context(), d) {
 			return nil
 		}
+		return result{link: l, then: then}
 	}
 }
 
