@@ -222,13 +222,7 @@ func screenBy(ctx context.Context, client *api.Client, id string, o ui.Options) 
 		return ui.Run(ctx, o)
 	}
 	o.Browse = cli.Browser(os.Getenv)
-	o.Export = func(ctx context.Context, id string) (string, error) {
-		s, err := client.Session(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		return cli.ToPatch(ctx, client, s)
-	}
+	o.Export = func(ctx context.Context, id, file string) error { return cli.ToPatch(ctx, client, id, file) }
 	o.Start = begin
 	o.Agents = func(context.Context) (out []dialog.Choice) {
 		for _, a := range launch.Agents() {

@@ -86,7 +86,7 @@ func (m *Model) join(o opened) tea.Cmd {
 		Method: func() ansi.Method { return m.method },
 		Signs:  func() paint.Signs { return m.palette.Signs },
 		Copy:   m.copy, Open: m.open,
-		Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,
+		Here: m.opt.Here, Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,
 	})
 	if r := m.opt.Replay; r != nil && o.id == m.opt.Session {
 		m.opt.Replay = nil // the first time alone

@@ -452,9 +452,9 @@ func TestHomeSelectedVanishes(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"enter", "p", "D", "x"} {
 		c := many(3)
-		d := drive(t, c, 120, 35, Options{Config: themed("plain"), Export: func(ctx context.Context, id string) (string, error) {
+		d := drive(t, c, 120, 35, Options{Config: themed("plain"), Export: func(_ context.Context, id, _ string) error {
 			_, err := c.find(id)
-			return "a.patch", err
+			return err
 		}})
 		d.shows("shell-1")
 		d.press("j", "j")
@@ -466,8 +466,11 @@ func TestHomeSelectedVanishes(t *testing.T) {
 			d.shows("Put shell-1 into the trash?")
 			d.calmly("y")
 		}
+		if key == "x" {
+			d.press("enter")
+		}
 		d.shows("there is no session p0000001")
-		d.press("j")
+		d.press("esc", "j")
 		d.now.Add(int64(longest))
 		d.send(clock{})
 		d.until("it is gone", func() bool { return !strings.Contains(d.text(), "shell-1 ") })

@@ -75,9 +75,9 @@ type Options struct {
 	// Fork starts a session on the files that another had at a moment, with the rules
 	// and the command of that one, and returns its ID; nil when none can be started.
 	Fork func(ctx context.Context, session string, at api.Moment) (id string, err error)
-	// Export writes a session's changes as a patch and returns the file's name; nil
+	// Export writes a session's changes as a patch to a new file of the person's; nil
 	// where that can't be done. It runs off the drawing goroutine.
-	Export func(ctx context.Context, session string) (file string, err error)
+	Export func(ctx context.Context, session, file string) error
 
 	// Save writes a session's file as it was at a moment to a new file of the person's. It
 	// runs off the drawing goroutine.

@@ -15,7 +15,7 @@ func TestWatchingDecidesNothing(t *testing.T) {
 	t.Parallel()
 	c := sceneWorkbench(sceneQuestion())
 	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain"), Watching: true,
-		Export: func(context.Context, string) (string, error) { t.Error("a patch was written"); return "", nil }})
+		Export: func(context.Context, string, string) error { t.Error("a patch was written"); return nil }})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && c.LastTerminal() != nil })
 	d.idle()
 	d.advance(time.Second)

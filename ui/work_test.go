@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -413,9 +414,13 @@ func over(d *driver) {
 // to its agent chooses nothing there.
 func TestEndOffersWhatToDo(t *testing.T) {
 	t.Parallel()
+	var written atomic.Value
 	d := drive(t, sceneWorkbench(), 120, 35, Options{
-		Session: sceneSession().ID, Config: themed("plain"),
-		Export: func(context.Context, string) (string, error) { return "fix-tests.patch", nil },
+		Session: sceneSession().ID, Config: themed("plain"), Here: "/home/me/work",
+		Export: func(_ context.Context, _, file string) error {
+			written.Store(file)
+			return nil
+		},
 		Resume: func(_ context.Context, id string) (string, error) { return "m2x9aaaa", nil },
 	})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
@@ -425,7 +430,15 @@ func TestEndOffersWhatToDo(t *testing.T) {
 	d.idle()
 	d.shows("5 changed files aren't in your project yet")
 	d.calmly("x")
-	d.shows("✓ written: fix-tests.patch")
+	d.shows("Write a patch of fix-tests")
+	d.shows("/home/me/work, or where the name leads")
+	d.press("esc") // asked, nothing is written
+	d.calmly("x")
+	if file := written.Load(); file != nil {
+		t.Errorf("%q was written unasked", file)
+	}
+	d.press("2", "enter")
+	d.shows("✓ written: fix-tests.patch2")
 	d.press("4")
 	d.calmly("w")
 	d.shows("Write all of this session's changes")

@@ -129,33 +129,23 @@ func (e *exporting) look() error {
 	return ask(e.ctx, e.stdin, e.stderr, "Export it so? (--no-redact leaves all as it is)")
 }
 
-// ToPatch writes all that a session changed as a patch, to a new file in this
-// folder that has its name, and returns the file's.
-func ToPatch(ctx context.Context, client *api.Client, s api.Session) (string, error) {
-	p, err := client.Patch(ctx, s.ID, api.PatchRequest{})
+// ToPatch writes all that a session changed as a patch, to a new file.
+func ToPatch(ctx context.Context, client *api.Client, id, file string) error {
+	p, err := client.Patch(ctx, id, api.PatchRequest{})
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer p.Close()
 	in := bufio.NewReader(p)
 	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
-		return "", errors.New("nothing differs from the project")
+		return errors.New("nothing differs from the project")
 	}
-	for n := 1; ; n++ {
-		file := cmp.Or(s.Name, s.ID) + ".patch"
-		if n > 1 {
-			file = fmt.Sprintf("%s-%d.patch", cmp.Or(s.Name, s.ID), n)
-		}
-		if _, err := os.Lstat(file); err == nil {
-			continue // someone's, and it stays
-		}
-		return file, toFile(file, false, func(w io.Writer) error {
-			return copyLines(struct {
-				io.Reader
-				io.Closer
-			}{in, p}, w)
-		})
-	}
+	return toFile(file, false, func(w io.Writer) error {
+		return copyLines(struct {
+			io.Reader
+			io.Closer
+		}{in, p}, w)
+	})
 }
 
 // toFile has a file written whole or not at all, but for what the record lost, for

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -92,6 +93,20 @@ func NewSaveFile(f *File) *Entry {
 		About: "It is written on your own machine, outside of the session, below the folder that Stepbox was started in, or where the name leads. Nothing is written over.",
 		Do:    something(func(name string) intent.Intent { return intent.SaveAs{Key: f.Key, At: f.At, Name: name} }),
 	}).Begin(path.Base(name), 4000)
+}
+
+// NewExport asks where a patch of a session is written, with a name to begin with: below the
+// folder, "" is one that isn't known, nothing is written unasked.
+func NewExport(s api.Session, folder string) *Entry {
+	what := "All that it changed"
+	if n := s.Changed; n > 0 && !s.Live() {
+		what += ", " + paint.Count(n, "file", "files")
+	}
+	return (&Entry{
+		Title: "Write a patch of " + paint.Clean(label(s)), Empty: "a file's name", Yes: "write it",
+		About: what + ": git apply takes it. It is written on your own machine, to " + cmp.Or(paint.Clean(folder), "the folder that Stepbox was started in") + ", or where the name leads. Nothing is written over.",
+		Do:    something(func(name string) intent.Intent { return intent.ExportTo{Session: s.ID, File: name} }),
+	}).Begin(label(s)+".patch", 4000)
 }
 
 // NewSearch asks what is to be searched for in a session.

@@ -292,6 +292,8 @@ type (
 		Print    string
 		Equal    bool
 	}
+	// ExportTo writes a patch of a session to a new file.
+	ExportTo struct{ Session, File string }
 	// AskBack opens the plan that takes an edit back that waits.
 	AskBack struct{ Question int64 }
 	// DoResume goes on with the session that was asked about.
@@ -384,6 +386,7 @@ func (Decide) intent()     {}
 func (AskReason) intent()  {}
 func (AskRule) intent()    {}
 func (AskBack) intent()    {}
+func (ExportTo) intent()   {}
 func (Quick) intent()      {}
 func (MakeRule) intent()   {}
 func (DropRule) intent()   {}

@@ -57,7 +57,7 @@ func work() []Binding {
 		bind("Z", "undo apply", "undo apply…", "list the applies, and undo one", intent.Applies{}),
 		bind("ctrl+r", "redo", "redo…", "bring again what was rolled back last, after showing its files", intent.Redo{}),
 		bind("H", "roll back home", "", "roll back what was changed in a home of the session's own, after showing its files", intent.RollbackHome{}),
-		bind("x", "export", "", "write a patch of this session that git apply takes", intent.Export{}),
+		bind("x", "export", "", "write a patch of this session that git apply takes, after asking where", intent.Export{}),
 		bind("r", "resume", "resume", "have an ended session go on, over its files as it left them", intent.Resume{}),
 	}
 }
@@ -96,7 +96,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("t", "tag", "", "edit its tags", intent.Tag{}),
 			bind("N", "note", "", "edit its note", intent.Note{}),
 			bind("p", "pin", "", "keep it, whatever the rules of retention say; again: no longer", intent.Pin{}),
-			bind("x", "export", "", "write a patch of its changes that git apply takes", intent.Export{}),
+			bind("x", "export", "", "write a patch of its changes that git apply takes, after asking where", intent.Export{}),
 			bind("D", "trash", "trash", "put it into the trash, which is emptied once Stepbox is left; until then it can be brought back", intent.Trash{}),
 			bind("u Z", "restore", "bring back", "bring back what was put into the trash last, or the selected one", intent.Restore{}),
 			bind("ctrl+k", "kill sandbox", "", "kill the whole sandbox of a live session, after asking", intent.KillSandbox{}),
@@ -380,7 +380,7 @@ func bindings(leader string) map[Scope][]Binding {
 		Ended: {
 			bind("enter", "", "review", "look at the changes", intent.Focus{Pane: intent.Changes}),
 			bind("w", "", "apply…", "write them to the project folder, after showing a plan", intent.Apply{}),
-			bind("x", "", "export", "write them as a patch", intent.Export{}),
+			bind("x", "", "export", "write them as a patch, after asking where", intent.Export{}),
 			bind("r", "", "resume", "have it go on, over these files", intent.Resume{}),
 			bind("R", "", "replay", "replay it from its start", intent.Play{}),
 			bind("f", "", "fork", "start a session on these files, after asking", intent.Fork{}),

@@ -47,8 +47,8 @@ type Config struct {
 	// Copy fills the person's clipboard, and says that it did.
 	Copy func(text, what string) tea.Cmd
 
-	// Export writes a session's changes and returns the file's name, or is nil.
-	Export func(ctx context.Context, session string) (file string, err error)
+	// Export writes a patch of a session to a new file on the host, or is nil.
+	Export func(ctx context.Context, session, file string) error
 }
 
 // core is what the parts of the screen share.
@@ -330,6 +330,8 @@ func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, te
 	case intent.DoResume:
 		s.dialogs.Close(d)
 		return intent.Resume{}, nil
+	case intent.ExportTo:
+		return nil, s.export(i, d)
 	case intent.Label:
 		if i.Is.Trashed != nil {
 			s.dialogs.Close(d) // the next key is for the list as it is then
@@ -452,7 +454,11 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 			s.place = (s.place + i.By + n) % n
 		}
 	case intent.Export:
-		return nil, s.export(x)
+		if s.cfg.Export == nil {
+			s.Notice = "stepbox export writes a patch"
+		} else {
+			s.dialogs.Open(dialog.NewExport(x, s.cfg.Here))
+		}
 	case intent.Rename, intent.Tag, intent.Note:
 		s.dialogs.Open(entry(i, x))
 	case intent.Pin:
@@ -532,18 +538,18 @@ func (s *Screen) Wheel(by int) tea.Cmd {
 	return s.look()
 }
 
-func (s *Screen) export(x api.Session) tea.Cmd {
-	if s.cfg.Export == nil {
-		s.Notice = "stepbox export writes a patch"
-		return nil
-	}
+// export writes a patch, for the dialog that asked for its name.
+func (s *Screen) export(i intent.ExportTo, d dialog.Dialog) tea.Cmd {
 	return s.ask(s.ctx, func(ctx context.Context) then {
-		file, err := s.cfg.Export(ctx, x.ID)
+		err := s.cfg.Export(ctx, i.Session, i.File)
 		return func() tea.Cmd {
-			s.Notice = "written to " + paint.Clean(file)
 			if err != nil {
-				s.Notice = "can't export it: " + paint.Failed(err)
+				d.Fail(paint.Failed(err))
+				s.Notice = paint.Failed(err)
+				return nil
 			}
+			s.dialogs.Close(d)
+			s.Notice = "✓ written: " + i.File + "; git apply takes it"
 			return nil
 		}
 	})

@@ -43,7 +43,9 @@ func (o *operations) follow(d dialog.Dialog, i intent.Intent) tea.Cmd {
 			o.dialogs.Open(dialog.NewSaveFile(f))
 		}
 	case intent.SaveAs:
-		return o.saveFile(d, i)
+		return o.write(d, "✓ saved as "+i.Name, func(ctx context.Context, id string) error { return o.cfg.Save(ctx, id, i.Key, i.At, i.Name) })
+	case intent.ExportTo:
+		return o.write(d, "✓ written: "+i.File+"; git apply takes it", func(ctx context.Context, id string) error { return o.cfg.Export(ctx, id, i.File) })
 	case intent.BisectFor:
 		if b, ok := d.(*dialog.Bisect); ok {
 			return o.bisect(b, i.Command)

@@ -57,10 +57,10 @@ func (f *fetcher) moment() api.Moment {
 	return at.To
 }
 
-// saveFile writes a file as it was to one on the host, for the dialog that asked where.
-func (o *operations) saveFile(d dialog.Dialog, f intent.SaveAs) tea.Cmd {
+// write writes a new file on the host, for the dialog that asked for its name.
+func (o *operations) write(d dialog.Dialog, done string, write func(ctx context.Context, id string) error) tea.Cmd {
 	return o.long("saving", func(ctx context.Context, _ link.Client, id string) func() tea.Cmd {
-		err := o.cfg.Save(ctx, id, f.Key, f.At, f.Name)
+		err := write(ctx, id)
 		return func() tea.Cmd {
 			if err != nil {
 				d.Fail(paint.Failed(err))
@@ -68,7 +68,7 @@ func (o *operations) saveFile(d dialog.Dialog, f intent.SaveAs) tea.Cmd {
 				return nil
 			}
 			o.dialogs.Close(d)
-			o.tell(themes.OK, "✓ saved as %s", f.Name)
+			o.tell(themes.OK, "%s", done)
 			return nil
 		}
 	})

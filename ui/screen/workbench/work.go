@@ -213,22 +213,6 @@ func (o *operations) redo(r api.Rollback) tea.Cmd {
 	}, func() {})
 }
 
-// export writes a patch of the session.
-func (o *operations) export() tea.Cmd {
-	write := o.cfg.Export
-	return o.long("writing a patch", func(ctx context.Context, _ link.Client, id string) func() tea.Cmd {
-		file, err := write(ctx, id)
-		return func() tea.Cmd {
-			if err != nil {
-				o.tell(themes.Warn, "no patch: %s", paint.Failed(err))
-				return nil
-			}
-			o.tell(themes.OK, "✓ written: %s; git apply takes it", file)
-			return nil
-		}
-	})
-}
-
 // bring carries out the intents that bring a session's work home, or back.
 func (s *Screen) bring(i intent.Intent) tea.Cmd {
 	switch i := i.(type) {
@@ -245,7 +229,7 @@ func (s *Screen) bring(i intent.Intent) tea.Cmd {
 			Back: &api.RollbackRequest{RollbackTarget: api.RollbackTarget{Home: &api.HomePaths{}}},
 		}, func() {})
 	case intent.Export:
-		return s.ops.export()
+		s.asking.dialogs.Open(dialog.NewExport(s.present().Session, s.cfg.Here))
 	case intent.Resume:
 		s.asking.dialogs.Open(dialog.ConfirmResume(s.st.Session))
 	case intent.Fork:

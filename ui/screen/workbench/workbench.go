@@ -50,8 +50,9 @@ type Config struct {
 	Watching bool
 	Known    api.Session // what is known of the session before its events arrive
 
-	// Export writes a patch of a session and returns the file's name; nil when that can't be done.
-	Export func(ctx context.Context, id string) (file string, err error)
+	Here string // the folder that the program runs in; "" isn't known
+	// Export writes a patch of a session to a new file on the host; nil when that can't be done.
+	Export func(ctx context.Context, id, file string) error
 	// Save writes a session's file as it was to a new one on the host.
 	Save func(ctx context.Context, id, key string, at api.Moment, name string) error
 	// Copy fills the person's clipboard, and says that it did.
