@@ -67,6 +67,12 @@ func osc52(text string, getenv func(string) string) string {
 	return out
 }
 
+// inTmux says whether the terminal is one of tmux, maybe on the other side of ssh.
+func inTmux(getenv func(string) string) bool {
+	term := getenv("TERM")
+	return getenv("TMUX") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen")
+}
+
 // afterCopy says what was copied, and whether that is sure.
 func (m *Model) afterCopy(c copied) tea.Cmd {
 	what := paint.Clean(c.what)
@@ -77,8 +83,12 @@ func (m *Model) afterCopy(c copied) tea.Cmd {
 		return m.tell(themes.Warn, fmt.Sprintf("copied by your terminal alone, if it lets programs copy: %s", paint.Clean(c.err.Error())))
 	case c.err != nil:
 		return m.tell(themes.Warn, "not copied: "+paint.Clean(c.err.Error()))
+	case c.by == "" && inTmux(m.opt.Getenv):
+		return m.tell(themes.Info, "sent to tmux, which drops it without set -s set-clipboard on: "+what)
 	case c.by == "":
-		return m.tell(themes.OK, "✓ copied "+what+", if your terminal lets programs copy")
+		return m.tell(themes.Info, "sent to your terminal, which may not let programs copy: "+what)
+	case c.by == "tmux":
+		return m.tell(themes.OK, "✓ copied to tmux: "+what+"; and on, if your terminal takes it")
 	}
 	return m.tell(themes.OK, "✓ copied "+what)
 }

@@ -22,7 +22,7 @@ func TestCopySelected(t *testing.T) {
 		if d.copied != want {
 			t.Errorf("%q copied %q, want %q", keys, d.copied, want)
 		}
-		d.shows("✓ copied ")
+		d.shows("sent to your terminal")
 	}
 	path := newScene().Changes.Files[0].Path
 	d.press(leader, "2", "C")
@@ -82,7 +82,8 @@ func TestCopyByProgram(t *testing.T) {
 		terminal    bool
 	}{
 		{"auto", "wl-copy", nil, "✓ copied the path", true},
-		{"auto", "", nil, "✓ copied the path, if your terminal lets programs copy", true},
+		{"auto", "", nil, "sent to your terminal, which may not let programs copy: the path", true},
+		{"auto", "tmux", nil, "✓ copied to tmux: the path", true},
 		{"auto", "xclip", errors.New("xclip failed: exit 1"), "copied by your terminal alone", true},
 		{"mine", "mine", nil, "✓ copied the path", false},
 		{"mine", "mine", errors.New("mine failed: exit 1"), "not copied: mine failed: exit 1", false},
@@ -99,6 +100,18 @@ func TestCopyByProgram(t *testing.T) {
 		if path := newScene().Changes.Files[0].Path; got != tt.setting+" "+path || (d.copied == path) != tt.terminal {
 			t.Errorf("%s: the program got %q, the terminal %q", tt.setting, got, d.copied)
 		}
+	}
+}
+
+// What only a terminal was told of isn't sure to be copied, and in tmux by its defaults isn't.
+func TestCopyInTmuxIsNotSure(t *testing.T) {
+	t.Parallel()
+	for _, env := range []map[string]string{{"TMUX": "/tmp/x"}, {"TERM": "tmux-256color"}, {"TERM": "screen"}} {
+		d := drive(t, sceneWorkbench(), 80, 24, Options{Session: sceneSession().ID, Config: themed("plain"), Getenv: func(name string) string { return env[name] }})
+		d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+		d.press(leader, "2", "C", "enter")
+		d.shows("sent to tmux, which drops it without set -s set-clipboard on: the path")
+		d.lacks("✓ copied")
 	}
 }
 

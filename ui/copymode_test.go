@@ -40,7 +40,7 @@ func TestCopyModeKeys(t *testing.T) {
 	d.send(tea.PasteMsg{Content: "pasted"})
 	d.press("y", "y", "y")
 	d.until("it is copied", func() bool { return d.copied == "line 142 here\nline 143 here" })
-	d.shows("✓ copied 2 lines")
+	d.shows("programs copy: 2 lines")
 	d.lacks("copy mode  ")
 	d.shows("more")
 	if d.c.LastTerminal().Got() != "" {

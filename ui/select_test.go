@@ -64,7 +64,7 @@ func TestDragSelects(t *testing.T) {
 		toX, toY := d.place(to)
 		d.pull(mod, fromX, fromY, toX, toY)
 		d.selects(want)
-		d.shows("✓ copied ")
+		d.shows("sent to your terminal")
 		d.lacks("copy mode  ")
 	}
 	between(0, "look at", "the failing", "look at t")
@@ -93,7 +93,7 @@ func TestDragSelectsAtHome(t *testing.T) {
 		toX, toY := d.place(to)
 		d.pull(0, fromX, fromY, toX, toY)
 		d.selects(want)
-		d.shows("✓ copied 1 line")
+		d.shows("programs copy: 1 line")
 	}
 	between("shell-1", "-1 ", "shell-")
 	x, y := d.place("shell-1")

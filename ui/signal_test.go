@@ -116,7 +116,7 @@ func TestAgentCopies(t *testing.T) {
 	d.shows("control characters") // on which a paste could act: not even with a yes
 	d.prints(copying("more"))
 	d.until("it is copied without a question", func() bool { return d.copied == "more" })
-	d.shows("✓ copied 4 characters of the agent's: more")
+	d.shows("programs copy: 4 characters of the agent's: more")
 	for range 20 {
 		d.prints(copying("flood"))
 	}

@@ -64,6 +64,7 @@ func TestCopier(t *testing.T) {
 		{"x11", []string{"wl-copy", "xclip", "xsel"}, "DISPLAY=:0", "auto", "xclip", text},
 		{"x11 with xsel alone", []string{"xsel"}, "DISPLAY=:0", "auto", "xsel", text},
 		{"wsl", []string{"clip.exe"}, "WSL_DISTRO_NAME=Debian", "auto", "clip.exe", ""},
+		{"tmux", []string{"tmux", "xclip"}, "TMUX=/tmp/x,1,0", "auto", "tmux", text},
 		{"no display", []string{"wl-copy", "xclip", "xsel", "clip.exe"}, "", "auto", "", ""},
 		{"no program", nil, "DISPLAY=:0", "auto", "", ""},
 		{"by the terminal", []string{"xclip"}, "DISPLAY=:0", "osc52", "", ""},
