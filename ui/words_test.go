@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 
 	"stepbox/session/api"
@@ -99,4 +100,30 @@ func TestSharedChangesNameTheOthers(t *testing.T) {
 	d.press(leader, "4", "G", "enter")
 	d.shows("Edit #15")
 	d.shows("may be theirs: #11 and #12")
+}
+
+// A narrow footer has what a person needs next: to copy what is selected, and to apply also
+// once the session has ended and its summary was left.
+func TestNarrowFooter(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	foot := func() string { return strings.Split(d.text(), "\n")[23] }
+	for _, in := range []struct{ keys, words string }{
+		{"2", "enter read w apply all… space select C copy"},
+		{"4", "enter details u roll back… C copy"},
+	} {
+		if in.keys == "2" {
+			d.press(leader)
+		}
+		d.press(in.keys, "k")
+		if got := strings.Join(strings.Fields(foot()), " "); !strings.HasPrefix(got, in.words) {
+			t.Errorf("in %s: %q, want %q first", in.keys, got, in.words)
+		}
+	}
+	over(d)
+	d.calmly("enter")
+	d.idle()
+	if !strings.Contains(foot(), "w apply") {
+		t.Errorf("after the summary: %q", foot())
+	}
 }

@@ -172,7 +172,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("o", "", "", "show another side pane, where one fits", intent.SideCycle{}),
 			bind("O", "layout", "", "the next layout: usual, watching, reviewing, deciding", intent.Arrange{}),
 			bind("c", "continue, mode policy", "", "follow the policy: hold only where it says ask; in step mode after asking", intent.SetMode{Mode: api.ModePolicy}),
-			bind("C", "copy", "", "copy what is selected: its command, path, host or diff", intent.TakeOut{}),
+			bind("C", "copy", "copy", "copy what is selected: its command, path, host or diff", intent.TakeOut{}),
 			bind("ctrl+k", "kill sandbox", "", "kill the whole sandbox, after asking", intent.KillSandbox{}),
 			bind("I", "", "", "show what holds for this session", intent.Facts{}),
 			bind("P", "rules", "", "list the rules that were made in this session, to forget one", intent.Rules{}),
@@ -204,8 +204,8 @@ func bindings(leader string) map[Scope][]Binding {
 		Actions: slices.Concat([]Binding{
 			bind("enter", "", "inspect", "open the selected action, or its question", intent.Open{}),
 			bind("a", "approve", "approve", "approve once", intent.Approve{}),
+			bind("b", "approve and keep", "and keep", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
 			bind("A", "allow always", "always…", "approve, and make it a rule: which one and for how long is asked", intent.Always{}),
-			bind("b", "approve and keep", "", "both: approve, and keep what it changes", intent.Approve{Keep: true}),
 			bind("d", "deny", "deny…", "deny, with a reason for the agent if you like; an edit: roll it back, with one", intent.Deny{}),
 			bind("i", "step into", "step into", "hold each program that this action starts", intent.StepInto{}),
 			bind("n", "step over", "step over", "run this one, hold at the next action", intent.StepOver{}),

@@ -111,10 +111,12 @@ func (s *Screen) typingHints() (out []paint.Hint) {
 // paneHints are the keys of the focused pane.
 func (s *Screen) paneHints(dst uv.Screen) []paint.Hint {
 	var out, back, last []paint.Hint // back: what is known of the selected thing's past, where it is wide
+	place := map[string]int{}        // of those that go before the others, by key; -1 is as it comes
 	_, held := s.question()
 	here := held && s.view.focus == intent.Network
 	if s.view.focus != intent.Actions && !here && len(s.st.Questions) > 0 && !s.past() {
-		out = append(out, paint.Hint{Key: keys.First(intent.HeldStep{By: 1}, keys.Panes), Words: "go to it"})
+		h := paint.Hint{Key: keys.First(intent.HeldStep{By: 1}, keys.Panes), Words: "go to it"}
+		out, place[h.Key] = append(out, h), -1
 	}
 	for _, scope := range s.scopes() {
 		for _, b := range keys.In(scope) {
@@ -127,6 +129,7 @@ func (s *Screen) paneHints(dst uv.Screen) []paint.Hint {
 			}
 			if n := len(out); n > 0 && scope == keys.Replay && out[n-1].Words == b.Short { // back and forth
 				out[n-1].Key += " " + h.Key
+				place[out[n-1].Key] = next(s.view.focus, b.Intent)
 				continue
 			}
 			to := &out
@@ -139,9 +142,12 @@ func (s *Screen) paneHints(dst uv.Screen) []paint.Hint {
 				to, ok = &back, ok && s.view.cols >= layout.WideCols
 			}
 			if ok {
-				*to = append(*to, h)
+				*to, place[h.Key] = append(*to, h), next(s.view.focus, b.Intent)
 			}
 		}
+	}
+	if answers := here || held && s.view.focus == intent.Actions; !answers && !s.wanted {
+		slices.SortStableFunc(out, func(a, b paint.Hint) int { return place[a.Key] - place[b.Key] })
 	}
 	if s.view.cols < layout.WideCols {
 		out = answersFirst(out)
@@ -162,6 +168,24 @@ func (s *Screen) paneHints(dst uv.Screen) []paint.Hint {
 		out = append(out, paint.Hint{Key: keys.First(intent.Replay{}, keys.Panes), Words: "look back"})
 	}
 	return out
+}
+
+// next is the place of an intent among those that a person mostly wants next in a pane where
+// nothing is held: not all keys have room.
+func next(p intent.Pane, i intent.Intent) int {
+	order := map[intent.Pane][]intent.Intent{
+		intent.Changes: {intent.Open{}, intent.Apply{}, intent.Toggle{}, intent.TakeOut{}, intent.Scope{}},
+		intent.Network: {intent.Open{}, intent.Approve{}, intent.Always{}, intent.Deny{}, intent.TakeOut{}},
+		intent.Actions: {intent.Open{}, intent.Keep{}, intent.Rollback{}, intent.TakeOut{}, intent.Apply{}},
+	}[p]
+	switch i.(type) {
+	case intent.Match, intent.Back, intent.HeldStep:
+		return -1
+	}
+	if at := slices.Index(order, i); at >= 0 {
+		return at
+	}
+	return len(order)
 }
 
 // answersFirst has the key that opens a question after those that answer it, where
@@ -195,7 +219,7 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		}
 		switch b.Intent.(type) {
 		case intent.Approve:
-			if q.Apart() {
+			if q.Apart() && b.Intent == intent.Intent(intent.Approve{}) {
 				h.Words = "allow"
 			}
 		case intent.Always:
@@ -223,8 +247,8 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		h.Off = inActions && !s.ready()
 	case intent.Jump, intent.Bisect:
 		return h, (!inActions || !held) && !s.empty()
-	case intent.Toggle, intent.View, intent.Blame, intent.Looked, intent.Match:
-		return h, !s.empty()
+	case intent.Toggle, intent.View, intent.Blame, intent.Looked, intent.Match, intent.TakeOut:
+		return h, s.view.focus != intent.Terminal && !s.empty()
 	case intent.Open:
 		if s.empty() {
 			return h, false
