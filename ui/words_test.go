@@ -127,3 +127,26 @@ func TestNarrowFooter(t *testing.T) {
 		t.Errorf("after the summary: %q", foot())
 	}
 }
+
+// Details of an action show what it changed.
+func TestDetailsShowTheDiff(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	d.press(leader, "4", "k", "k", "k", "enter")
+	d.shows("Edit #10")
+	d.shows("C copy")
+	d.press("pgdown")
+	d.shows("+     if len(s) == 0 {")
+}
+
+// A session's summary leads to all that it counted, whatever was filtered before.
+func TestReviewShowsAll(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	d.press(leader, "2", "/", "n", "o", "t", "e", "s", "enter", "4", "/", "s", "e", "d")
+	over(d)
+	d.calmly("enter")
+	d.shows("A parse_test.go")
+	d.press("4")
+	d.shows("go test ./...")
+}

@@ -172,7 +172,16 @@ func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covere
 	if d.said != nil {
 		out = append(out, pair(dst, "said", d.said.Text+" ("+d.said.Source+")", width, themes.Surface)...)
 	}
-	for _, f := range d.diffs {
+	out = append(out, differences(dst, d.diffs, alone, width)...)
+	if d.unread != "" {
+		out = append(out, wrapped(dst, d.unread, width, themes.SurfaceMuted)...)
+	}
+	return out, covered
+}
+
+// differences are those of files, each below its name; alone is one that is named already.
+func differences(dst uv.Screen, diffs []api.FileDiff, alone bool, width int) (out []row) {
+	for _, f := range diffs {
 		if !alone {
 			out = append(out, row{}, change(dst, f.Change, width))
 		}
@@ -181,10 +190,7 @@ func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covere
 		}
 		out = append(out, hunks(dst, f.Hunks, width)...)
 	}
-	if d.unread != "" {
-		out = append(out, wrapped(dst, d.unread, width, themes.SurfaceMuted)...)
-	}
-	return out, covered
+	return out
 }
 
 // Lacks is the action whose differences the question about its changes lacks, or 0.

@@ -27,10 +27,13 @@ type Details struct {
 	Token themes.Token
 	build func(dst uv.Screen, width int, now time.Time) []row
 	plain bool // graphs are of ordinary characters
+	facts bool // of the session: nothing of it is copied
 
 	// Of an action:
 	Action  int
 	changed bool // files
+	diffs   []api.FileDiff
+	unread  string // why they aren't here, or aren't yet
 	execs   []api.Exec
 	loaded  bool
 	problem string
@@ -46,6 +49,9 @@ func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		title = append([]text{{d.Glyph + " ", d.Token}}, title...)
 	}
 	hints := Foot(keys.Reading, nil)
+	if d.facts {
+		hints = slices.DeleteFunc(hints, func(h paint.Hint) bool { return h.Key == keys.First(intent.TakeOut{}, keys.Reading) })
+	}
 	if len(rows)+d.chrome(1, false) <= area.Dy() {
 		hints = slices.DeleteFunc(hints, func(h paint.Hint) bool { return h.Key == keys.First(intent.Page{By: 1}, keys.Reading) })
 	}
@@ -83,6 +89,29 @@ func (d *Details) SetExecs(execs []api.Exec, problem string) {
 	d.execs, d.loaded, d.problem = execs, true, problem
 }
 
+// SetDiffs takes what the action changed, or why that can't be had.
+func (d *Details) SetDiffs(diffs []api.FileDiff, problem string) {
+	if d.diffs, d.unread = diffs, ""; problem != "" {
+		d.unread = "the differences can't be read: " + problem
+	}
+}
+
+// mostDiff bounds the rows of differences in details.
+const mostDiff = 200
+
+// changes are the differences of an action, or the first of them.
+func (d *Details) changes(dst uv.Screen, width int) (out []row) {
+	if d.unread != "" {
+		return append(out, row{}, muted(d.unread))
+	}
+	for i, f := range d.diffs {
+		if out = append(out, differences(dst, []api.FileDiff{f}, false, width)...); len(out) > mostDiff || i+1 == maxDiffs {
+			return append(out[:min(len(out), mostDiff)], muted("⋯ it goes on; "+keys.First(intent.Read{}, keys.Reading)+" opens all of it in your pager"))
+		}
+	}
+	return out
+}
+
 // State is an action's state: a mark and words, each with its look.
 type State struct {
 	Glyph string
@@ -94,7 +123,7 @@ type State struct {
 // ActionDetails tells of an action. The function says what it is now, so that
 // the dialog stays right while the action goes on.
 func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Apply, describe func(api.Action) State) *Details {
-	d := &Details{Title: fmt.Sprintf("Action #%d", n), Action: n}
+	d := &Details{Title: fmt.Sprintf("Action #%d", n), Action: n, unread: "reading the differences…"}
 	d.build = func(dst uv.Screen, width int, now time.Time) []row {
 		a, ok := get()
 		if !ok {
@@ -116,7 +145,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 			add("ended", a.EndedAt.Local().Format("15:04:05"), themes.Surface)
 		}
 		if d.changed = a.Files > 0; d.changed {
-			add("changes", fmt.Sprintf("%s, +%d −%d lines: %s opens the diff in your pager", paint.Count(a.Files, "file", "files"), a.Added, a.Removed, keys.First(intent.Read{}, keys.Reading)), themes.Surface)
+			add("changes", fmt.Sprintf("%s, +%d −%d lines; %s opens the diff in your pager", paint.Count(a.Files, "file", "files"), a.Added, a.Removed, keys.First(intent.Read{}, keys.Reading)), themes.Surface)
 		}
 		if e := a.Effects; e != nil {
 			k, name := themes.Surface, "did"
@@ -159,6 +188,9 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 		}
 		if a.Before != 0 {
 			add("roll back", "checkpoint "+strconv.FormatInt(a.Before, 10)+" is from just before it", themes.SurfaceMuted)
+		}
+		if d.changed {
+			out = append(out, d.changes(dst, width)...)
 		}
 		out = append(out, row{})
 		return append(out, d.execRows(dst, width, now)...)
@@ -293,7 +325,7 @@ func program(a api.Attempt) string {
 
 // SessionFacts tells what holds for a session.
 func SessionFacts(get func() api.Session, used *state.History) *Details {
-	d := &Details{}
+	d := &Details{facts: true}
 	d.build = func(dst uv.Screen, width int, _ time.Time) []row {
 		s := get()
 		d.Title = "Session " + paint.Clean(s.Name)

@@ -401,7 +401,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("esc q", "", "back", "close", intent.Back{}),
 		),
 		Reading: append(reading(),
-			bind("C", "", "", "copy the command, path, host or diff of what is selected", intent.TakeOut{}),
+			bind("C", "", "copy", "copy the command, path, host or diff of what is selected", intent.TakeOut{}),
 			bind("E", "", "", "an action: open its diff in your own pager", intent.Read{}),
 			bind("?", "", "", "show these keys; again: no longer", intent.Help{}),
 			bind("esc q enter", "", "close", "close", intent.Back{}),

@@ -9,6 +9,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/dialog"
+	"stepbox/ui/find"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/state"
@@ -249,6 +250,11 @@ func (s *Screen) fromDialog(d dialog.Dialog, i intent.Intent, repeat bool) tea.C
 			return nil
 		}
 		s.asking.dialogs.Close(d)
+		if _, sums := d.(*dialog.Ended); sums { // what it counted is to be seen
+			s.find.in = intent.NoPane
+			s.narrow(intent.Actions, find.Filter{})
+			s.narrow(intent.Changes, find.Filter{})
+		}
 		if q, held := s.question(); held && intent.Decides(r.Intent) {
 			s.asking.open(q) // it may have come, or changed, behind what was open
 			return nil
