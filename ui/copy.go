@@ -76,17 +76,19 @@ func inTmux(getenv func(string) string) bool {
 // afterCopy says what was copied, and whether that is sure.
 func (m *Model) afterCopy(c copied) tea.Cmd {
 	what := paint.Clean(c.what)
+	sent := "sent to your terminal, which may not let programs copy: " + what
+	if inTmux(m.opt.Getenv) {
+		sent = "sent to tmux, which drops it without set -s set-clipboard on: " + what
+	}
 	switch {
 	case m.ctx.Err() != nil:
 		return nil
 	case c.err != nil && c.terminal:
-		return m.tell(themes.Warn, fmt.Sprintf("copied by your terminal alone, if it lets programs copy: %s", paint.Clean(c.err.Error())))
+		return m.tell(themes.Warn, sent+"; "+paint.Clean(c.err.Error()))
 	case c.err != nil:
 		return m.tell(themes.Warn, "not copied: "+paint.Clean(c.err.Error()))
-	case c.by == "" && inTmux(m.opt.Getenv):
-		return m.tell(themes.Info, "sent to tmux, which drops it without set -s set-clipboard on: "+what)
 	case c.by == "":
-		return m.tell(themes.Info, "sent to your terminal, which may not let programs copy: "+what)
+		return m.tell(themes.Info, sent)
 	case c.by == "tmux":
 		return m.tell(themes.OK, "✓ copied to tmux: "+what+"; and on, if your terminal takes it")
 	}

@@ -84,7 +84,7 @@ func TestCopyByProgram(t *testing.T) {
 		{"auto", "wl-copy", nil, "✓ copied the path", true},
 		{"auto", "", nil, "sent to your terminal, which may not let programs copy: the path", true},
 		{"auto", "tmux", nil, "✓ copied to tmux: the path", true},
-		{"auto", "xclip", errors.New("xclip failed: exit 1"), "copied by your terminal alone", true},
+		{"auto", "xclip", errors.New("xclip failed: exit 1"), "programs copy: the path; xclip failed: exit 1", true},
 		{"mine", "mine", nil, "✓ copied the path", false},
 		{"mine", "mine", errors.New("mine failed: exit 1"), "not copied: mine failed: exit 1", false},
 	} {

@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 		{"decision-long", keysOn([]api.Question{sceneQuestion(), sceneLongQuestion()}, leader, "a", "tab", "w"), ""},
 		{"deny", keysOn([]api.Question{sceneQuestion()}, leader, "4", "w", "d", "n", "o"), ""},
 		{"rollback", keysOn(nil, leader, "4", "k", "k", "k", "w", "u", "w"), "Roll back"},
-		{"apply", keysOn(nil, leader, "2", "key w", "w"), "4 written"},
+		{"apply", keysOn(nil, leader, "2", "key w", "w"), "4 to write"},
 		{"apply-clash", keysOn(nil, leader, "2", "key w", "w", "j", "m", "w", "j", "w"), "1 of 1, line 4"},
 		{"rollback-conflict", keysOn(nil, leader, "4", "k", "k", "w", "u", "w", "j", "w"), "2 in conflict"},
 		{"applies", func(t *testing.T, w, h int, theme string) *driver {

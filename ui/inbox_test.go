@@ -323,7 +323,7 @@ func TestHomeTellsOfAnEnd(t *testing.T) {
 	d.shows("R replay")
 	c.SetApply(func(r api.ApplyRequest) api.ApplyPlan { return scenePlan(r, 1) })
 	d.press("w")
-	d.shows("4 written")
+	d.shows("4 to write")
 }
 
 // severalHeld are live sessions in which something is held, some of it the same.

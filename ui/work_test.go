@@ -63,7 +63,7 @@ func TestApplyFromTheScreens(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
-	for _, words := range []string{"4 written", "1 deleted", "2 in conflict", "2 dangerous", "DANGER git runs it by itself", "the agent's 2 commits", "go vet ./..."} {
+	for _, words := range []string{"4 to write", "1 to delete", "2 in conflict", "2 dangerous", "DANGER git runs it by itself", "the agent's 2 commits", "go vet ./..."} {
 		d.shows(words)
 	}
 	through(d)
@@ -129,7 +129,7 @@ func TestApplyFromTheScreens(t *testing.T) {
 	d.shows("6 files  applied")
 	d.calmly("enter")
 	d.shows("Undo apply 1?")
-	d.shows("5 written · 1 deleted")
+	d.shows("5 to write · 1 to delete")
 	d.calmly("y")
 	done.State = api.ApplyUndone
 	steps <- api.Progress{Done: &done}

@@ -221,7 +221,11 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 		rows = append(rows, about[b.about:b.about+below]...)
 	}
 	if n := len(b.items); n > 1 {
-		title = append(title, text{fmt.Sprintf("  %d/%d", b.at+1, n), themes.SurfaceMuted})
+		what := "file"
+		if slices.ContainsFunc(b.items, func(it item) bool { return it.key == "" }) {
+			what = "item"
+		}
+		title = append(title, text{fmt.Sprintf("  %s %d of %d", what, b.at+1, n), themes.SurfaceMuted})
 	}
 	b.top = 0
 	body := b.draw(dst, area, f, title, rows, hints, note)

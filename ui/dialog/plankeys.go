@@ -80,13 +80,23 @@ func (p *Plan) whyNot() string {
 		return paint.Count(len(p.shown.Unreviewed), "change isn't", "changes aren't") + " reviewed: " + keys.First(intent.Seen{}, keys.Plan) + " says that you have looked"
 	case p.shown.Blocked != "":
 		return p.shown.Blocked
-	case len(p.shown.Files) == 0 && p.shown.More == 0 && len(p.shown.Commits) == 0:
+	case p.empty():
 		if len(p.shown.Conflicts) > 0 {
 			return "all of it is in conflict: choose what becomes of it, or there is nothing to do"
 		}
 		return "there is nothing to do"
 	}
 	return ""
+}
+
+// empty says whether the plan does nothing as it is.
+func (p *Plan) empty() bool {
+	return len(p.shown.Files) == 0 && p.shown.More == 0 && len(p.shown.Commits) == 0
+}
+
+// nothing says whether no choice would make it do something either.
+func (p *Plan) nothing() bool {
+	return p.planned > 0 && p.planned == p.wanted && p.empty() && len(p.shown.Conflicts) == 0 && len(p.shown.Unreviewed) == 0
 }
 
 // hints are the keys that mean something now.
@@ -96,7 +106,7 @@ func (p *Plan) hints(f paint.Frame) []paint.Hint {
 		h := paint.Hint{Key: b.First(), Words: b.Short}
 		switch b.Intent.(type) {
 		case intent.Yes:
-			if p.over || p.running {
+			if p.over || p.running || p.nothing() {
 				continue
 			}
 			h.Words, h.Off = p.work.Yes, p.whyNot() != "" || f.Wait > 0
@@ -118,7 +128,7 @@ func (p *Plan) hints(f paint.Frame) []paint.Hint {
 				continue
 			}
 		default:
-			if b.Short == "" || p.over || p.Why(b.Intent) != "" {
+			if b.Short == "" || p.over || p.Why(b.Intent) != "" || p.nothing() && (b.Intent != intent.Intent(intent.Commits{}) || p.work.Apply.Commits) {
 				continue
 			}
 			wanted, there := p.sides()

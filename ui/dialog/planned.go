@@ -36,7 +36,7 @@ func OfApply(a api.ApplyPlan) Planned {
 		words string
 		grave bool
 	}{
-		{a.Written, "written", false}, {a.Deleted, "deleted", true}, {a.Renamed, "renamed", false}, {a.Retyped, "type changed", false},
+		{a.Written, "to write", false}, {a.Deleted, "to delete", true}, {a.Renamed, "to rename", false}, {a.Retyped, "to change in type", false},
 		{len(a.Conflicts), "", true}, {a.Dangerous, "dangerous", true},
 	} {
 		switch {

@@ -1,0 +1,25 @@
+package dialog
+
+import (
+	"testing"
+
+	"stepbox/session/api"
+	"stepbox/ui/paint"
+)
+
+// Where there is nothing to do only the way out is offered, but for what could change that.
+func TestPlanOfNothing(t *testing.T) {
+	for commits, want := range map[bool][]string{true: {"esc"}, false: {"f", "esc"}} {
+		p := NewPlan(Work{Yes: "write it", Apply: &api.ApplyRequest{Commits: commits}}, nil)
+		_, count, _ := p.Ask()
+		none := api.ApplyPlan{Blocked: "there is nothing to be written", Left: []api.Trouble{{Path: ".git"}}}
+		p.SetPlan(count, OfApply(none), "")
+		var got []string
+		for _, h := range p.hints(paint.Frame{}) {
+			got = append(got, h.Key)
+		}
+		if len(got) != len(want) || got[0] != want[0] {
+			t.Errorf("with commits %v: %q, want %q", commits, got, want)
+		}
+	}
+}
