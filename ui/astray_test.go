@@ -20,7 +20,7 @@ func TestAstrayKeysAreAnswered(t *testing.T) {
 		{"after the leader", []string{leader, "$"}, "$ does nothing after ctrl+]: ctrl+] ? shows what does"},
 		{"in a question", []string{leader, "a", "x"}, "x does nothing here: a approve once"},
 		{"in details", []string{leader, "i", "x"}, "x does nothing here: ? shows what does"},
-		{"in a confirmation", []string{leader, "2", "ctrl+k", "Z"}, "Z does nothing here: y yes · n no"},
+		{"in a confirmation", []string{leader, "2", "ctrl+k", "Z"}, "Z does nothing here: y kill everything in it · n no"},
 		{"too soon", []string{leader, "4", "a"}, tooSoonWords},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -40,6 +40,9 @@ func TestAstrayKeysAreAnswered(t *testing.T) {
 	narrow.press(leader, "a", "x")
 	narrow.shows("x does nothing here: a approve once · ")
 	narrow.lacks("deciding: ") // which would cut it
+	edit := bench(t, sceneWorkbench(sceneEdit()), 80, 24, "plain")
+	edit.press(leader, "a", "x")
+	edit.shows("x does nothing here: y keep · u roll back… · d roll back, why… · esc later")
 	d := drive(t, sceneWorkbench(), 100, 30, Options{Config: themed("plain")})
 	d.shows("fix-tests")
 	d.press("$")

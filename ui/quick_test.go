@@ -50,7 +50,7 @@ func TestQuickAnswers(t *testing.T) {
 		"another is selected": {ask(20, 20, "npm publish"), func(d *driver) { d.press(leader, "4", "k"); d.calmly("1", leader); d.press("y") }, nil, "isn't held: ctrl+] a", ""},
 		"it is open":          {ask(20, 20, "npm publish"), func(d *driver) { d.press(leader, "a"); d.calmly(leader); d.press("y") }, nil, "its own keys answer", ""},
 		"not whole":           {long, func(d *driver) { d.press(leader, "y"); d.lacks("✓ approved"); d.press("y", "y") }, nil, "command held", ""},
-		"an edit, yes":        {sceneEdit(), func(d *driver) { d.press(leader, "y") }, nil, "edit held", ""},
+		"an edit, yes":        {sceneEdit(), func(d *driver) { d.lacks("ctrl+] y approve"); d.press(leader, "y"); d.shows("edit held") }, nil, "not kept yet: look at what it changed, then y keeps it", ""},
 		"an edit, no":         {sceneEdit(), func(d *driver) { d.press(leader, "n") }, nil, "Roll back what #10 changed?", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

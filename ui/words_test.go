@@ -150,3 +150,19 @@ func TestReviewShowsAll(t *testing.T) {
 	d.press("4")
 	d.shows("go test ./...")
 }
+
+// The last line says what esc does first.
+func TestHelpSaysWhatEscDoes(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 80, 24, "plain")
+	esc := func(want string) {
+		t.Helper()
+		if rows := strings.Split(d.text(), "\n"); strings.TrimSpace(rows[23]) != want {
+			t.Errorf("it says %q", rows[23])
+		}
+	}
+	d.press(leader, "2", "?", "/", "z", "o", "o", "m", "enter")
+	esc("esc all again")
+	d.press("esc")
+	esc("esc close")
+}

@@ -7,6 +7,7 @@
 package dialog
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -35,6 +36,8 @@ type Dialog interface {
 	Care(i intent.Intent) state.Care
 	// Why says why an intent does nothing here now, or "".
 	Why(i intent.Intent) string
+	// Says is what its last line says of a key, or "".
+	Says(key string) string
 	// Handle takes an intent and returns what follows from it: nil for nothing,
 	// intent.Back to close.
 	Handle(i intent.Intent) intent.Intent
@@ -107,6 +110,7 @@ type sheet struct {
 	dock   int  // rows that it would like to have in the dock; 0: it lies over the screen
 	body   uv.Rectangle
 	rows   []row // that were drawn last
+	hints  []paint.Hint
 }
 
 // scroll handles the intents that move the view.
@@ -140,8 +144,16 @@ func (s *sheet) Target() state.Target          { return state.Target{} }
 func (s *sheet) Care(intent.Intent) state.Care { return state.AtOnce }
 func (s *sheet) Why(intent.Intent) string      { return "" }
 func (s *sheet) Fail(string)                   {}
-func (s *sheet) Leave() string                 { return "" }
-func (s *sheet) Dock(uv.Screen, int) int       { return s.dock }
+
+func (s *sheet) Says(key string) string {
+	if at := slices.IndexFunc(s.hints, func(h paint.Hint) bool { return h.Key == key }); at >= 0 {
+		return s.hints[at].Words
+	}
+	return ""
+}
+
+func (s *sheet) Leave() string           { return "" }
+func (s *sheet) Dock(uv.Screen, int) int { return s.dock }
 
 // dockRows is what most questions need, so that one after the other is in the same place.
 const dockRows = 13
@@ -268,7 +280,7 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	paint.Text(dst, n, y, end, " ", border)
 
 	body := uv.Rect(x+3, y+1, min(s.width, frame.Dx()-margin), s.height)
-	s.body, s.rows = body, rows
+	s.body, s.rows, s.hints = body, rows, hints
 	for i, r := range rows[s.top:min(s.top+s.height, len(rows))] {
 		drawRow(dst, body.Min.X, body.Min.Y+i, body.Max.X, r, p)
 	}

@@ -53,6 +53,14 @@ func (h *Help) Paste(s string) {
 	}
 }
 
+// Leave says what esc does first.
+func (h *Help) Leave() string {
+	if h.find != nil {
+		return "all again"
+	}
+	return ""
+}
+
 // Handle turns pages, searches, scrolls and closes.
 func (h *Help) Handle(i intent.Intent) intent.Intent {
 	switch i := i.(type) {

@@ -11,8 +11,9 @@ import (
 
 // Astray says what to press in place of a key that means nothing in a place: the key
 // that does there what this one does elsewhere, the way to where it is bound, or else
-// what there is. Why says why an intent does nothing now, or "".
-func Astray(k fmt.Stringer, why func(intent.Intent) string, place ...Scope) string {
+// what there is. Why says why an intent does nothing now, or "", and says what the place's
+// own last line says of a key, or "" where it says what the bindings do; it may be nil.
+func Astray(k fmt.Stringer, why func(intent.Intent) string, says func(key string) string, place ...Scope) string {
 	name := Pretty(k.String())
 	panes := slices.Contains(place, Panes)
 	led, to, off := "", "", "" // the way by the leader, or to another pane; why it does nothing there either
@@ -44,7 +45,7 @@ func Astray(k fmt.Stringer, why func(intent.Intent) string, place ...Scope) stri
 			}
 		}
 	}
-	return cmp.Or(to, led, off, name+" does nothing here: "+instead(why, place))
+	return cmp.Or(to, led, off, name+" does nothing here: "+instead(why, says, place))
 }
 
 // mostInstead bounds how many keys are named in place of one.
@@ -52,7 +53,7 @@ const mostInstead = 4
 
 // instead names keys that do something in a place: the one for help, where there is
 // one, else the first, and the one that leaves.
-func instead(why func(intent.Intent) string, place []Scope) string {
+func instead(why func(intent.Intent) string, says func(key string) string, place []Scope) string {
 	for _, s := range place {
 		if k := First(intent.Help{}, s); k != "" && s != Decision && s != Confirm {
 			return k + " shows what does"
@@ -61,7 +62,11 @@ func instead(why func(intent.Intent) string, place []Scope) string {
 	var out []string
 	leave := ""
 	for _, b := range In(place[0]) {
-		words := b.First() + " " + b.Short
+		words := b.Short
+		if says != nil {
+			words = cmp.Or(says(b.First()), words)
+		}
+		words = b.First() + " " + words
 		switch _, back := b.Intent.(intent.Back); {
 		case b.Short == "":
 		case back:

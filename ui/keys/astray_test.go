@@ -24,7 +24,7 @@ func TestAstray(t *testing.T) {
 					if _, ok := Find(name(k), place...); ok {
 						continue
 					}
-					words := Astray(name(k), never, place...)
+					words := Astray(name(k), never, nil, place...)
 					head, right, ok := strings.Cut(words[len(Pretty(k)):], ": ")
 					if !ok || !strings.HasPrefix(words, Pretty(k)+" ") || head == "" || !begins(place, right) {
 						t.Errorf("%s in %s is answered with %q", k, s, words)
@@ -77,7 +77,7 @@ func TestAstraySays(t *testing.T) {
 		{"$", []Scope{Actions, Panes}, never, "$ does nothing here: ? shows what does"},
 		{"$", []Scope{Home}, never, "$ does nothing here: ? shows what does"},
 	} {
-		if got := Astray(name(c.key), c.why, c.place...); !strings.HasPrefix(got, c.want) {
+		if got := Astray(name(c.key), c.why, nil, c.place...); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s in %s: %q, not %q", c.key, c.place[0], got, c.want)
 		}
 	}

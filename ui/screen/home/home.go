@@ -268,7 +268,7 @@ func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	if s.search.open {
 		return nil, s.typed(func() { s.search.line.Type(k) })
 	}
-	s.Notice = keys.Astray(k, func(intent.Intent) string { return "" }, scope...)
+	s.Notice = keys.Astray(k, func(intent.Intent) string { return "" }, nil, scope...)
 	return nil, nil
 }
 
@@ -303,7 +303,7 @@ func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, te
 			w.Type(k)
 			return nil, s.listFolders()
 		}
-		s.Notice = keys.Astray(k, d.Why, d.Scope())
+		s.Notice = keys.Astray(k, d.Why, d.Says, d.Scope())
 		return nil, nil
 	}
 	s.Notice = ""

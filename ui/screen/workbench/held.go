@@ -41,7 +41,10 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 			at, of := s.st.Place(q.ID)
 			words = fmt.Sprintf("◆ %d of %d held", at, of)
 		}
-		x = paint.Text(dst, x, y, stop, words, p.S(themes.Held)) + 3
+		if w := paint.Width(dst, words) + 3; !n.ofKey || w+paint.Width(dst, n.text) <= stop-x { // else the pane's title has it
+			paint.Text(dst, x, y, stop, words, p.S(themes.Held))
+			x += w
+		}
 	}
 	if s.asking.deciding() && !n.ofKey { // what is said of a key needs the room
 		x = paint.Clip(dst, x, y, stop, "deciding: the next question follows", p.S(themes.Info)) + 3

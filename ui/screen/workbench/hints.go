@@ -89,7 +89,7 @@ func (s *Screen) typingHints() (out []paint.Hint) {
 		out = append(out, paint.Hint{Key: afterLeader(i), Words: words})
 	}
 	if len(s.st.Questions) > 0 {
-		if s.inStrip().Place == "the strip" && s.Why(intent.Quick{}) == "" {
+		if q, _ := s.asking.question(); q.Subject != api.SubjectEdit && s.inStrip().Place == "the strip" && s.Why(intent.Quick{}) == "" { // an edit is kept where it is looked at
 			led(intent.Quick{Yes: true}, "approve")
 			led(intent.Quick{}, "deny")
 		}

@@ -96,7 +96,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		s.leave = intent.Home{}
 		return nil
 	}
-	s.answerKey(themes.Info, keys.Astray(k, s.whyAtAll, s.scopes()...))
+	s.answerKey(themes.Info, keys.Astray(k, s.whyAtAll, nil, s.scopes()...))
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
 		w.Type(k)
 		return nil
 	}
-	s.answerKey(themes.Info, keys.Astray(k, d.Why, d.Scope()))
+	s.answerKey(themes.Info, keys.Astray(k, d.Why, d.Says, d.Scope()))
 	return nil
 }
 

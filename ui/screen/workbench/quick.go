@@ -1,12 +1,15 @@
 package workbench
 
 import (
+	"fmt"
+
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/state"
 )
 
@@ -46,11 +49,12 @@ func (s *Screen) quick(i intent.Quick, repeat bool) tea.Cmd {
 		return s.takeBackEdit(q)
 	case edit:
 		s.asking.open(q)
+		s.answerKey(themes.Info, fmt.Sprintf("not kept yet: look at what it changed, then %s keeps it", keys.First(intent.Keep{}, keys.Decision)))
 	case !i.Yes:
 		return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny})
 	case now.Place != "the strip":
 		s.asking.open(q)
-		s.tell(themes.Info, dialog.Unread)
+		s.answerKey(themes.Info, dialog.Unread)
 	default:
 		return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove})
 	}
