@@ -319,7 +319,7 @@ func TestHomeTellsOfAnEnd(t *testing.T) {
 	s := sceneSession()
 	s.State, s.EndedAt, s.Exit, s.Held, s.Unapplied = api.SessionEnded, sceneNow, &api.Exit{Code: 3}, 0, 2
 	c.Put(api.Event{Session: &s})
-	d.shows("fix-tests ended: exit 3; 2 unapplied · enter review · w apply…")
+	d.shows("fix-tests ended: exit 3; 2 to apply · enter review · w apply…")
 	d.shows("R replay")
 	c.SetApply(func(r api.ApplyRequest) api.ApplyPlan { return scenePlan(r, 1) })
 	d.press("w")
@@ -355,7 +355,7 @@ func TestGoldenInbox(t *testing.T) {
 		{"command", severalHeld, []string{"tab", "j", "j", "enter"}, "equal one elsewhere"},
 		{"edit", severalHeld, []string{"tab", "j", "enter"}, "edit held"},
 		{"new", func() *fakeClient { return liveScene(1) }, []string{"n"}, "New session"},
-		{"ended", func() *fakeClient { return liveScene(2) }, nil, "w apply"},
+		{"ended", func() *fakeClient { return liveScene(2) }, nil, "· w apply…"},
 	} {
 		for _, size := range sizes {
 			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {

@@ -114,7 +114,7 @@ func (s *Screen) Ended(x api.Session) {
 	_, _, words := State(x)
 	s.Notice = paint.Clean(name(x)) + " " + words
 	if x.Unapplied > 0 {
-		s.Notice += fmt.Sprintf("; %d unapplied", x.Unapplied)
+		s.Notice += fmt.Sprintf("; %d to apply", x.Unapplied)
 	}
 	if s.chosen != x.ID {
 		return

@@ -41,9 +41,9 @@ var pastColumns = [...]column{
 	{head: "acts", width: 4, from: 48, right: true, token: themes.Text, text: count(func(l line) int { return l.x.Actions })},
 	{head: "deny", width: 4, from: 88, right: true, token: themes.Denied, text: count(func(l line) int { return l.x.Denials })},
 	{head: "back", width: 4, from: 92, right: true, token: themes.Undone, text: count(func(l line) int { return l.x.Rollbacks })},
-	{head: "files", width: 5, from: 55, right: true, token: themes.Text, text: count(func(l line) int { return l.x.Changed })},
+	{head: "files", width: 5, from: 60, right: true, token: themes.Text, text: count(func(l line) int { return l.x.Changed })},
 	{head: "net", width: 3, from: 96, right: true, token: themes.Text, text: count(func(l line) int { return l.x.Attempts })},
-	{head: "apply", width: 5, from: 52, right: true, token: themes.Warn, text: count(func(l line) int { return l.x.Unapplied })},
+	{head: "to apply", width: 8, from: 55, right: true, token: themes.Warn, text: toApply},
 	{head: "took", width: 6, from: 100, right: true, token: themes.Muted, text: took},
 	{head: "when", width: 9, from: 40, right: true, token: themes.Muted, text: func(l line) string {
 		return strings.TrimSuffix(paint.Ago(l.now.Sub(l.x.Last())), " ago")
@@ -59,7 +59,7 @@ var liveColumns = [...]column{
 	{head: "branch", width: 14, from: 116, token: themes.Muted, fits: true, text: branch},
 	{head: "mode", width: 6, from: 48, token: themes.Muted, text: func(l line) string { return strings.ToUpper(string(l.x.Mode)) }},
 	{head: "review", width: 6, from: 74, right: true, token: themes.Warn, text: count(func(l line) int { return l.x.Unreviewed })},
-	{head: "apply", width: 5, from: 56, right: true, token: themes.Warn, text: count(func(l line) int { return max(l.u.Unapplied, l.x.Unapplied) })},
+	{head: "to apply", width: 8, from: 59, right: true, token: themes.Warn, text: toApply},
 	{head: "cpu", width: 4, from: 62, right: true, token: themes.Text, text: func(l line) string {
 		if l.u.Pids == 0 {
 			return "·" // it isn't known
@@ -85,6 +85,22 @@ func count(of func(line) int) func(line) string {
 		}
 		return "·"
 	}
+}
+
+// applied stands where the project has all that a session changed.
+const applied = "none"
+
+// toApply is how many files a session changed that the project doesn't have.
+func toApply(l line) string {
+	switch n := max(l.u.Unapplied, l.x.Unapplied); {
+	case n >= 100:
+		return strconv.Itoa(n)
+	case n > 0:
+		return paint.Count(n, "file", "files")
+	case l.x.Changed > 0 || l.x.Applies > 0:
+		return applied
+	}
+	return "·"
 }
 
 func size(of func(line) int64) func(line) string {
@@ -184,7 +200,7 @@ func (l line) row(dst uv.Screen, row uv.Rectangle, f paint.Frame, cols []column)
 			c.token = token
 		}
 		text := c.text(l)
-		if text == "·" {
+		if text == "·" || text == applied {
 			c.token = themes.Faint
 		}
 		c.draw(dst, row, text, p.S(c.token))

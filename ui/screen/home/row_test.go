@@ -31,13 +31,13 @@ func TestColumns(t *testing.T) {
 		width int
 		heads string
 	}{
-		{liveColumns[:], 78, "session state mode review apply cpu mem ran"},
-		{liveColumns[:], 73, "session state mode apply cpu mem ran"},
-		{liveColumns[:], 118, "session state project branch mode review apply cpu mem net tokens ran"},
-		{liveColumns[:], 198, "session state project branch mode review apply cpu mem net tokens ran last line"},
-		{pastColumns[:], 78, "session ended acts files apply when project"},
-		{pastColumns[:], 118, "session ended acts deny back files net apply took when project"},
-		{pastColumns[:], 198, "session ended acts deny back files net apply took when project last"},
+		{liveColumns[:], 78, "session state mode review to apply cpu mem ran"},
+		{liveColumns[:], 73, "session state mode to apply cpu mem ran"},
+		{liveColumns[:], 118, "session state project branch mode review to apply cpu mem net tokens ran"},
+		{liveColumns[:], 198, "session state project branch mode review to apply cpu mem net tokens ran last line"},
+		{pastColumns[:], 78, "session ended acts files to apply when project"},
+		{pastColumns[:], 118, "session ended acts deny back files net to apply took when project"},
+		{pastColumns[:], 198, "session ended acts deny back files net to apply took when project last"},
 	} {
 		var heads []string
 		for _, col := range columns(c.all, c.width) {
@@ -62,7 +62,7 @@ func TestLiveRow(t *testing.T) {
 		l    line
 		want []string
 	}{
-		{l, []string{"running", "parser", "fix/x", "STEP", "2", "4", "150%", "3M", "2k", "12k", "01:00:00", `ok\x1b[2J`}},
+		{l, []string{"running", "parser", "fix/x", "STEP", "2", "4 files", "150%", "3M", "2k", "12k", "01:00:00", `ok\x1b[2J`}},
 		{line{x: api.Session{State: api.SessionPaused, Held: 1}, now: at}, []string{"1 held · paused", "·", "·", "", "·", "·", "·", "·", "·", "·", "00:00:00", ""}},
 	} {
 		var got []string
@@ -71,6 +71,15 @@ func TestLiveRow(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// All that was changed is in the project, or nothing was changed: these aren't the same.
+func TestToApply(t *testing.T) {
+	for want, x := range map[string]api.Session{"2 files": {Changed: 3, Unapplied: 2}, "120": {Unapplied: 120}, "none": {Changed: 3}, "·": {}} {
+		if got := toApply(line{x: x}); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
