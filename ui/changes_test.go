@@ -146,7 +146,7 @@ func TestSelectingWithKeys(t *testing.T) {
 	d.shows("●▌@@ -40")
 	d.shows("○ @@ -10")
 	d.press("esc")
-	d.shows("◐ M parse.go")
+	d.shows("◐  M parse.go")
 	d.press("a")
 	d.shows("all selected")
 	d.press("esc")
@@ -158,7 +158,7 @@ func TestSelectingWithKeys(t *testing.T) {
 	d.send(click(x, y))
 	d.until("the click selects the file", func() bool { return strings.Contains(d.text(), "┏ 2 Changes") })
 	d.press(" ")
-	d.shows("●D notes.txt")
+	d.shows("● D notes.txt")
 }
 
 // find is where words stand on the screen.

@@ -177,7 +177,7 @@ func change(dst uv.Screen, c api.Change, width int) row {
 		name = c.From + " → " + c.Path
 	}
 	counts := ""
-	if c.Counted {
+	if c.Counted && c.Added+c.Removed > 0 { // git's own files have no lines
 		counts = fmt.Sprintf("  +%d −%d", c.Added, c.Removed)
 	}
 	if c.Words != "" {

@@ -145,7 +145,11 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 			add("ended", a.EndedAt.Local().Format("15:04:05"), themes.Surface)
 		}
 		if d.changed = a.Files > 0; d.changed {
-			add("changes", fmt.Sprintf("%s, +%d −%d lines; %s opens the diff in your pager", paint.Count(a.Files, "file", "files"), a.Added, a.Removed, keys.First(intent.Read{}, keys.Reading)), themes.Surface)
+			words := paint.Count(a.Files, "file", "files")
+			if a.Added+a.Removed > 0 {
+				words += fmt.Sprintf(", +%d −%d lines", a.Added, a.Removed)
+			}
+			add("changes", words+"; "+keys.First(intent.Read{}, keys.Reading)+" opens the diff in your pager", themes.Surface)
 		}
 		if e := a.Effects; e != nil {
 			k, name := themes.Surface, "did"

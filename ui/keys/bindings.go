@@ -158,7 +158,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("T", "end tour", "", "end the tour", intent.Tour{End: true}),
 			bind(":", "", "palette", "find a command by name", intent.Palette{}),
 			bind("?", "help", "help", "show every key", intent.Help{}),
-			bind(leader, "", "", "send the key itself to the agent", intent.Leader{}),
+			bind(leader, "", "", "send the key itself", intent.Leader{}),
 			bind("esc", "", "", "do nothing", intent.Back{}),
 		}),
 		Panes: slices.Concat([]Binding{

@@ -218,7 +218,7 @@ func (p *Pane) WholeQuestion(dst uv.Screen, q api.Question) bool {
 	if p.Area.Empty() || !q.Apart() {
 		return false
 	}
-	room, _ := columnsFor(p.Area.Dx(), p.digits()).title(p.Area.Dx(), true)
+	room, _ := p.columns(p.Area.Dx()).title(p.Area.Dx(), true)
 	return paint.Width(dst, paint.Wants(q)) <= room
 }
 
@@ -229,7 +229,7 @@ func (p *Pane) Whole(dst uv.Screen, a api.Action) bool {
 		return false
 	}
 	a.Title = paint.Spelled(dst, a.Title)
-	c := columnsFor(p.Area.Dx(), p.digits())
+	c := p.columns(p.Area.Dx())
 	room, _ := c.title(p.Area.Dx(), a.State == api.ActionHeld)
 	room, _ = share(dst, a, room)
 	if len(a.Title) > 4*room {
@@ -286,8 +286,8 @@ func (p *Pane) facts(f paint.Frame) (out paint.Line) {
 
 func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	y, end := r.Min.Y, r.Max.X-1
-	x := r.Min.X + 1
-	c := columnsFor(r.Dx(), p.digits())
+	c := p.columns(r.Dx())
+	x := r.Min.X + 1 + c.mark
 	if it.folded > 0 {
 		paint.Clip(dst, x, y, end, "⋯", f.P.S(themes.Faint))
 		words := paint.Count(it.folded, "housekeeping step", "housekeeping steps") + " folded"

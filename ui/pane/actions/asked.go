@@ -17,7 +17,7 @@ func (p *Pane) asked(dst uv.Screen, r uv.Rectangle, f paint.Frame, c columns, it
 	if !ok || !q.Apart() {
 		return
 	}
-	x, y, right := r.Min.X+1, r.Min.Y, r.Max.X-1
+	x, y, right := r.Min.X+1+c.mark, r.Min.Y, r.Max.X-1
 	paint.Text(dst, x, y, right, "◆", f.P.S(themes.Held))
 	if x += 2; q.Action != 0 {
 		paint.Text(dst, x, y, right, fmt.Sprintf("%*s", c.digits, "#"+strconv.Itoa(q.Action)), f.P.S(themes.Muted))

@@ -1,7 +1,14 @@
 package actions
 
 // columns are the widths of what stands to the right of a title, gaps included.
-type columns struct{ digits, status, took, lines int }
+type columns struct{ mark, digits, status, took, lines int }
+
+// columns are those of rows so wide. What is selected has a mark, with a gap.
+func (p *Pane) columns(width int) columns {
+	c := columnsFor(width, p.digits())
+	c.mark = min(1, len(p.marked))
+	return c
+}
 
 func columnsFor(width, digits int) columns {
 	c := columns{digits: digits, status: 13}
@@ -31,7 +38,7 @@ func (c columns) title(width int, held bool) (room int, alone bool) {
 	if held {
 		right = c.heldWidth()
 	}
-	all := max(0, width-2-2-c.digits-2)
+	all := max(0, width-2-c.mark-2-c.digits-2)
 	if room = all - right - 1; room < 4 {
 		return all, true
 	}

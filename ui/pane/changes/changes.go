@@ -348,7 +348,9 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 	if out = append(out, lines[0]); t.Counting {
 		out = append(out, paint.Span{Text: " counting…", Style: f.P.S(themes.Muted)})
 	}
-	out = append(out, lines[1:]...)
+	if added+removed > 0 {
+		out = append(out, lines[1:]...)
+	}
 	if apart > 0 {
 		out = append(out, paint.Span{Text: "  and " + strconv.Itoa(apart) + " folded", Style: f.P.S(themes.Faint)})
 	}

@@ -69,7 +69,10 @@ func (p *Pane) folderWords(n *node) string {
 	if n.open && !n.head() {
 		words = fmt.Sprintf("more than %d files", n.files)
 	}
-	words = n.name + " · " + words + fmt.Sprintf(" · +%d −%d", n.added, n.removed)
+	words = n.name + " · " + words
+	if n.added+n.removed > 0 {
+		words += fmt.Sprintf(" · +%d −%d", n.added, n.removed)
+	}
 	if p.folded(n) {
 		words += " · enter shows them"
 	}

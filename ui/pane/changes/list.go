@@ -86,6 +86,9 @@ func (p *Pane) node(dst uv.Screen, r uv.Rectangle, f paint.Frame, n *node) {
 			depth = 1 // below its head
 		}
 	}
+	if p.Selected() > 0 {
+		r.Min.X++ // a gap after the marks
+	}
 	r.Min.X += 1 + min(depth*step, maxIndent, r.Dx()/3)
 	r.Max.X--
 	if n.file >= 0 {
