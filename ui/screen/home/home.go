@@ -212,7 +212,7 @@ func (s *Screen) Leave() intent.Intent {
 		return nil
 	}
 	s.entered = false
-	i, _ := s.withSelected(intent.Open{})
+	i, _ := s.handle(intent.Open{})
 	return i
 }
 
@@ -347,32 +347,24 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 	if s.Move(i) {
 		return nil, s.look()
 	}
+	if s.Notice = s.why(i); s.Notice != "" {
+		return nil, nil
+	}
 	switch i := i.(type) {
 	case intent.Quit:
 		return i, nil
 	case intent.FirstHeld:
-		if s.inbox.here = len(s.inbox.entries) > 0; !s.inbox.here {
-			s.Notice = "nothing is held"
-			return nil, nil
-		}
+		s.inbox.here = true
 		return nil, s.beneath()
 	case intent.New:
-		switch {
-		case s.Starting:
-		case s.cfg.CanStart:
+		if !s.Starting {
 			return nil, s.newSession()
-		default:
-			s.Notice = "stepbox run starts a session"
 		}
 	case intent.Themes:
 		return i, nil
 	case intent.Demo:
-		switch {
-		case s.Starting:
-		case s.cfg.CanDemo:
+		if !s.Starting {
 			return i, nil
-		default:
-			s.Notice = "stepbox demo starts it"
 		}
 	case intent.Help:
 		s.dialogs.Open(&dialog.Help{Place: []keys.Scope{keys.Inbox, keys.Home, keys.Filtered, keys.Searching}})
@@ -398,38 +390,17 @@ const entered = "the first that is found is opened; esc doesn't"
 
 // withSelected carries out what is about the selected session.
 func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
-	f, ok := s.current()
-	if _, open := i.(intent.Open); open && s.past.line != s.search.words() {
+	if s.past.line != s.search.words() { // it is to be opened: nothing else comes here
 		s.entered, s.Notice = true, entered
 		return nil, s.anew()
 	}
-	switch {
-	case !ok:
-		s.Notice = "no session is selected"
-		return nil, nil
-	case s.past.line != s.search.words():
-		s.Notice = tooEarly
-		return nil, nil
-	}
+	f, _ := s.current()
 	x := f.Session
 	switch i := i.(type) {
-	case intent.Open:
+	case intent.Open, intent.Apply, intent.Replay:
 		return i, nil
-	case intent.Apply, intent.Replay:
-		if x.Trashed.IsZero() {
-			return i, nil
-		}
-		s.Notice = "it is in the trash: u brings it back"
 	case intent.Resume:
-		switch {
-		case s.Starting:
-		case x.Imported():
-			s.Notice = api.NoFiles
-		case !s.cfg.CanResume:
-			s.Notice = "stepbox resume goes on with a session"
-		case x.Live():
-			s.Notice = "it lives: enter attaches to it"
-		default:
+		if !s.Starting {
 			s.dialogs.Open(dialog.ConfirmResume(x))
 		}
 	case intent.Fork:
@@ -437,13 +408,7 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 		if h, found := s.hit(f); found && h.Kind != api.HitLabel {
 			when = paint.Long(h.Offset)
 		}
-		switch {
-		case s.Starting:
-		case x.Imported():
-			s.Notice = api.NoFiles
-		case !s.cfg.CanFork:
-			s.Notice = "stepbox fork starts a session on the files of another"
-		default:
+		if !s.Starting {
 			s.dialogs.Open(dialog.ConfirmFork(x, when))
 		}
 	case intent.Match:
@@ -454,11 +419,7 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 			s.place = (s.place + i.By + n) % n
 		}
 	case intent.Export:
-		if s.cfg.Export == nil {
-			s.Notice = "stepbox export writes a patch"
-		} else {
-			s.dialogs.Open(dialog.NewExport(x, s.cfg.Here))
-		}
+		s.dialogs.Open(dialog.NewExport(x, s.cfg.Here))
 	case intent.Rename, intent.Tag, intent.Note:
 		s.dialogs.Open(entry(i, x))
 	case intent.Pin:
@@ -475,27 +436,14 @@ func (s *Screen) withSelected(i intent.Intent) (intent.Intent, tea.Cmd) {
 // palette offers the list's commands by name.
 func (s *Screen) palette() {
 	all := slices.DeleteFunc(slices.Clone(keys.In(keys.Home)), func(b keys.Binding) bool { return b.Name == "" })
-	why := func(i intent.Intent) string {
-		if _, ok := i.(intent.GoTo); ok {
-			return "open a session first: actions are in it"
-		}
-		return ""
-	}
-	s.dialogs.Open(dialog.NewPalette(all, why, func() state.Target { return state.Target{Hash: s.chosen} }))
+	s.dialogs.Open(dialog.NewPalette(all, s.why, func() state.Target { return state.Target{Hash: s.chosen} }))
 }
 
 // askKill asks before a live session's sandbox is killed.
 func (s *Screen) askKill(x api.Session) {
-	switch {
-	case s.cfg.Watching:
-		s.Notice = dialog.WatchingOnly
-	case !x.Live():
-		s.Notice = "it has ended"
-	default:
-		d := dialog.ConfirmKill(0, "")
-		d.Title, d.Do = "Kill the sandbox of "+paint.Clean(name(x))+"?", intent.DoKill{Session: x.ID}
-		s.dialogs.Open(d)
-	}
+	d := dialog.ConfirmKill(0, "")
+	d.Title, d.Do = "Kill the sandbox of "+paint.Clean(name(x))+"?", intent.DoKill{Session: x.ID}
+	s.dialogs.Open(d)
 }
 
 // kill ends a session; that it has is news of it.

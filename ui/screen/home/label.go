@@ -84,14 +84,6 @@ func (s *Screen) label(id string, l api.Label, in dialog.Dialog) tea.Cmd {
 // trash takes a session off the list, from where it is removed when the program is left.
 // One that a rule of retention would keep is asked for first.
 func (s *Screen) trash(x api.Session) tea.Cmd {
-	switch {
-	case x.Live():
-		s.Notice = "it lives: " + keys.First(intent.KillSandbox{}, keys.Home) + " ends it"
-		return nil
-	case !x.Trashed.IsZero():
-		s.Notice = "it is in the trash: u brings it back"
-		return nil
-	}
 	on := true
 	l := api.Label{Trashed: &on}
 	if x.Pinned || x.Unapplied > 0 {
@@ -104,23 +96,19 @@ func (s *Screen) trash(x api.Session) tea.Cmd {
 // restore brings back the selected session, if it is in the trash, or the one that
 // was put there last.
 func (s *Screen) restore() tea.Cmd {
-	if s.labels > 0 { // what is just being put there isn't among those yet
-		s.Notice = "the last key is still being carried out: again in a moment"
-		return nil
-	}
-	id := ""
-	if f, ok := s.current(); ok && !f.Session.Trashed.IsZero() {
-		id = f.Session.ID
-	} else if n := len(s.trashed); n > 0 {
-		id = s.trashed[n-1].ID
-	}
-	if id == "" {
-		s.Notice = "nothing was put into the trash; the search lists what was before with state:trashed"
-		return nil
-	}
-	s.chosen = id
+	s.chosen = s.discarded()
 	off := false
-	return s.label(id, api.Label{Trashed: &off}, nil)
+	return s.label(s.chosen, api.Label{Trashed: &off}, nil)
+}
+
+// discarded is the session that would be brought back, or "".
+func (s *Screen) discarded() string {
+	if f, ok := s.current(); ok && !f.Session.Trashed.IsZero() {
+		return f.Session.ID
+	} else if n := len(s.trashed); n > 0 {
+		return s.trashed[n-1].ID
+	}
+	return ""
 }
 
 // Empty removes what was put into the trash since the screen was made, unless it was
