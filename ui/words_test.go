@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -165,4 +166,36 @@ func TestHelpSaysWhatEscDoes(t *testing.T) {
 	esc("esc all again")
 	d.press("esc")
 	esc("esc close")
+}
+
+// While the connection to the session is lost no key offers to answer, and each says why.
+func TestLostConnectionAnswersNothing(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(sceneQuestion()), 80, 24, "plain")
+	d.press(leader, "4")
+	d.shows("a approve")
+	d.c.Break(errors.New("connection reset by peer"))
+	d.shows("DISCONNECTED")
+	if strings.Contains(d.text(), "approve") || strings.Contains(d.text(), "deny…") {
+		t.Errorf("an answer is offered:\n%s", d.text())
+	}
+	d.calmly("a")
+	d.shows("the connection to the session is lost")
+	d.press("enter")
+	d.shows("! the connection to the session is lost")
+	d.calmly("a")
+	d.decided()
+}
+
+// The palette of the list of sessions says what does nothing, and why.
+func TestHomePaletteSaysWhatDoesNothing(t *testing.T) {
+	t.Parallel()
+	d := drive(t, many(3), 80, 24, Options{Config: themed("plain")})
+	d.shows("shell-1")
+	d.press("j", "j", ":", "k", "i", "l", "l")
+	d.shows("it has ended")
+	d.press("enter")
+	d.lacks("Kill the sandbox")
+	d.press("esc", ":", "d", "e", "m", "o")
+	d.shows("stepbox demo starts it")
 }

@@ -75,7 +75,7 @@ func (d *Decision) Leave() string {
 // fall on whatever comes next.
 func (d *Decision) Sync(n News) {
 	id := d.shown.ID
-	d.pending = n.Pending(id)
+	d.pending, d.Off = n.Pending(id), n.Off
 	d.place, d.of = n.State.Place(id)
 	if d.over == "" {
 		d.equal, d.also = n.State.Equal(id), n.State.Also[id]

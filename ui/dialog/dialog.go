@@ -62,6 +62,7 @@ type News struct {
 	State   *state.State
 	Pending func(question int64) bool   // its answer is on its way
 	Closed  func(question int64) string // why it is no longer held
+	Off     string                      // why nothing can be answered from here now, or ""
 }
 
 // Writer is a dialog that takes text.

@@ -171,19 +171,19 @@ func (b *inbox) sync() tea.Cmd {
 	if st == nil {
 		st = &state.State{Session: api.Session{State: api.SessionEnded}}
 	}
-	b.dialogs.Sync(b.desk.News(b.about, st))
+	news := b.desk.News(b.about, st)
+	if b.cfg.Watching {
+		news.Off = dialog.WatchingOnly
+	}
+	b.dialogs.Sync(news)
 	return b.desk.Differences(b.about, b.dialogs.Top())
 }
 
 // open opens a question beside its evidence.
 func (b *inbox) open(e heldRow) {
 	r := e.refs[0]
-	d := dialog.NewDecision(e.q, b.of[r.Session].Print(r.ID))
-	if b.cfg.Watching {
-		d.Off = dialog.WatchingOnly
-	}
 	b.dialogs = dialog.Stack{}
-	b.over(r.Session, d)
+	b.over(r.Session, dialog.NewDecision(e.q, b.of[r.Session].Print(r.ID)))
 }
 
 // shut closes what is open, or goes back to what is below it.

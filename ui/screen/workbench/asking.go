@@ -102,9 +102,7 @@ func (k *asking) open(q api.Question) {
 	k.cursor = q.ID
 	k.list.SelectQuestion(q)
 	d := dialog.NewDecision(q, k.st.Print(q.ID))
-	if k.cfg.Watching {
-		d.Off = dialog.WatchingOnly
-	}
+	d.Off = k.off()
 	k.dialogs.Open(d)
 }
 

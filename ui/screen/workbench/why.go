@@ -44,8 +44,8 @@ func (s *Screen) whyAtAll(i intent.Intent) string {
 	if _, ok := i.(intent.Tour); ok && (!s.types() || s.rows < tourLeast+tourRows) {
 		return "the tour is for a live session, on a screen of at least 24 rows"
 	}
-	if s.cfg.Watching && intent.Acts(i) {
-		return dialog.WatchingOnly
+	if intent.Acts(i) && s.off() != "" {
+		return s.off()
 	}
 	if _, back := i.(intent.Rollback); back && !s.live() {
 		return "it has ended: r resumes it to roll back, W applies all but this"
@@ -56,6 +56,17 @@ func (s *Screen) whyAtAll(i intent.Intent) string {
 		if !s.live() {
 			return "the session has ended"
 		}
+	}
+	return ""
+}
+
+// off is why nothing can be answered or changed from here now, or "".
+func (c *core) off() string {
+	switch {
+	case c.cfg.Watching:
+		return dialog.WatchingOnly
+	case c.lostEv != "":
+		return "the connection to the session is lost: it is being joined again"
 	}
 	return ""
 }

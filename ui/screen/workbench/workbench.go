@@ -196,7 +196,9 @@ func (s *Screen) follow() tea.Cmd {
 	s.asking.rest()
 	begin := s.tour.begin(s.whyAtAll)
 	s.view.rows = s.rows - s.tour.follow(scene{s.leader, s.view.focus, s.asking.dialogs.Top()}, s.rows)
-	s.asking.dialogs.Sync(s.asking.desk.News(s.link.ID, &s.st))
+	news := s.asking.desk.News(s.link.ID, &s.st)
+	news.Off = s.off()
+	s.asking.dialogs.Sync(news)
 	s.sumUp()
 	if s.caught {
 		s.used.Add(s.present(), s.cfg.Now())
