@@ -12,6 +12,7 @@ wrap() {
     printf '%s' "$word"; ((column += ${#word}))
   done
 }
+# While a question is open at 80x24 three rows of this are in view: what came of the one before is in the first.
 say() { printf '\n\033[1magent:\033[0m '; wrap 7 "$*"; echo; }
 you() { printf '\033[2m   -> '; wrap 6 "$*"; printf '\033[0m\n'; }
 
@@ -49,17 +50,15 @@ fi
 say "Let me phone home."
 you "a connection waits, as one to each new host does. Deny it: d, then enter."
 if (exec 3<>/dev/tcp/telemetry.example/443) 2>/dev/null; then
-  echo "   telemetry.example answered"
+  say "It answered! Now I would like your private key."
 else
-  echo "   telemetry.example refused the connection"
+  say "Refused. I would like your private key."
 fi
-
-say "I would like to see your private key."
 you "#7: approve it (a), if you dare: your home isn't in my sandbox."
-cat ~/.ssh/id_ed25519 && echo "   I have your key" || echo "   there is no key here"
+cat ~/.ssh/id_ed25519 && key="I have it!" || key="No key here."
 
-say "Last, I tidy up in my own way."
-you "#8: approve it (a). It changes two files: look, and roll them back (u, then y). Then approve #9 (a)."
+say "$key Last, I tidy up."
+you "#8: approve it (a), then roll back what it changed (u; y). Then approve #9 (a)."
 sh tidy.sh
 cat greet.sh
 

@@ -76,12 +76,12 @@ func watchDemo(t *testing.T, cols, rows int) {
 		})
 	})
 	tm.press(leader + "1")
-	tm.agentShows("telemetry.example refused the connection")
+	tm.agentShows("Refused. I would like your private key.")
 
 	// The person's key isn't there.
 	tm.decide("◆ #7 command held", "a")
 	tm.undock()
-	tm.agentShows("there is no key here")
+	tm.agentShows("No key here.")
 
 	// The tidying: approved, looked at, taken back from the list.
 	tm.held("#8 held")
