@@ -187,6 +187,10 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		rows = append(rows, row{})
 	}
 	p.top = 0
-	body := p.draw(dst, area, f, []text{{p.title, themes.Strong}}, rows, Foot(keys.Picker, nil), note)
+	off := func(i intent.Intent) bool {
+		_, yes := i.(intent.Yes)
+		return yes && (p.Chosen() == nil || p.why(p.Chosen()) != "")
+	}
+	body := p.draw(dst, area, f, []text{{p.title, themes.Strong}}, rows, Foot(keys.Picker, off), note)
 	return p.line.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
 }
