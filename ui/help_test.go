@@ -86,3 +86,15 @@ func TestLeaderIsTakenBack(t *testing.T) {
 	d.lacks("ctrl+] then")
 	d.shows("› Changes")
 }
+
+// Home's help begins with what has the focus.
+func TestHomesHelp(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(1, plainQuestion()), 120, 50, Options{Config: themed("plain")})
+	d.shows("Held in all sessions")
+	d.press("?")
+	inOrder(t, d.text(), "Keys", "attach to a live session")
+	d.lacks("open the question beside its evidence")
+	d.press("esc", "tab", "?")
+	inOrder(t, d.text(), "Keys", "open the question beside its evidence", "attach to a live session")
+}

@@ -367,7 +367,11 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 			return i, nil
 		}
 	case intent.Help:
-		s.dialogs.Open(&dialog.Help{Place: []keys.Scope{keys.Inbox, keys.Home, keys.Filtered, keys.Searching}})
+		place := []keys.Scope{keys.Home, keys.Filtered, keys.Searching, keys.Inbox}
+		if s.inbox.here {
+			place = []keys.Scope{keys.Inbox, keys.Home, keys.Filtered, keys.Searching}
+		}
+		s.dialogs.Open(&dialog.Help{Place: place})
 	case intent.Palette:
 		s.palette()
 	case intent.Preview:
