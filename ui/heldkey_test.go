@@ -241,20 +241,29 @@ func TestLeaderIsOver(t *testing.T) {
 // What the panel of the leader's keys lay over is new to the eye once that is gone.
 func TestLeaderPanelCovers(t *testing.T) {
 	t.Parallel()
-	for name, ends := range map[string]tea.Msg{"a click": click(5, 5), "another window": tea.BlurMsg{}} {
+	for name, tt := range map[string]struct {
+		open   []string
+		ends   tea.Msg
+		answer string
+		want   api.Answer
+	}{
+		"a click":        {nil, click(5, 5), "a", api.AnswerApprove},
+		"another window": {nil, tea.BlurMsg{}, "a", api.AnswerApprove},
+		"a key":          {[]string{"d"}, key("esc"), "enter", api.AnswerDeny},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := three(t, 120, 35)
 			d.press(leader, "a")
-			d.calmly(leader)
+			d.calmly(append(tt.open, leader)...)
 			d.advance(time.Second)
 			d.shows("and then")
-			d.send(ends)
+			d.send(tt.ends)
 			d.lacks("and then")
-			d.press("a")
+			d.press(tt.answer)
 			d.decided()
-			d.calmly("a")
-			d.decided(api.AnswerApprove)
+			d.calmly(tt.answer)
+			d.decided(tt.want)
 		})
 	}
 }

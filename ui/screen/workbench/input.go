@@ -22,7 +22,11 @@ func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
 	if name != f.dropped { // that one isn't held down any more
 		f.dropped, f.first = "", false
 	}
+	covered := s.panelled()
 	cmd := s.key(k)
+	if covered { // what the panel lay over is new to the eye
+		s.asking.desk.Guard.Restart(s.cfg.Now())
+	}
 	if ours {
 		f.dropped, f.last, f.first = name, s.cfg.Now(), true
 	}
