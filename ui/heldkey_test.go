@@ -51,7 +51,7 @@ func TestHeldKeyAnswersOnce(t *testing.T) {
 	}
 }
 
-// A key that is held down keeps the changes of one action, and takes one rule back.
+// A key that is held down keeps the changes of one action, and makes or takes back one rule.
 func TestHeldKeyDecidesOnce(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -59,6 +59,7 @@ func TestHeldKeyDecidesOnce(t *testing.T) {
 		want     string
 	}{
 		"keep":   {[]string{leader, "4", "g", "j"}, []string{"y"}, "keep"},
+		"rule":   {[]string{leader, "3", "g", "j"}, []string{"a"}, "allow"},
 		"forget": {[]string{leader, "3", "g", "j"}, []string{"a", "j", "a", "ctrl+z"}, "take back"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,6 +96,24 @@ func TestSameKeyAnswersTheNext(t *testing.T) {
 	d.decided(api.AnswerApprove, api.AnswerApprove)
 	d.calmly("a")
 	d.decided(api.AnswerApprove, api.AnswerApprove, api.AnswerApprove)
+}
+
+// What is pressed right after an answer that waited isn't the agent's either, however long it did.
+func TestNothingAfterAnAnswerThatWaited(t *testing.T) {
+	t.Parallel()
+	d := three(t, 120, 35)
+	d.press(leader, "4")
+	d.calmly("a")
+	d.decided(api.AnswerApprove)
+	d.calmly("a")
+	d.press("esc")
+	d.advance(450 * time.Millisecond) // the machine is busy
+	d.decided(api.AnswerApprove, api.AnswerApprove)
+	d.press("x")
+	d.idle()
+	if got := d.c.LastTerminal().Got(); got != "" {
+		t.Errorf("the agent had %q", got)
+	}
 }
 
 // The key that found a row too narrow to answer in doesn't go on to answer what it opened.

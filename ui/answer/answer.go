@@ -179,6 +179,7 @@ func (d *Desk) Answer(session string, i intent.Decide, others []Ref, then func(T
 		case held:
 			why = state.HeldDown
 		case st != nil && st.Print(q.ID) == print:
+			d.Decided = d.Now() // only now
 			return d.send(q, i, to, then)
 		}
 		d.mark(to, false)

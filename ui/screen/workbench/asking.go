@@ -160,17 +160,6 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 	})
 }
 
-// once does what a key is for, unless that is held down since it was pressed first.
-func (k *asking) once(do func() tea.Cmd) tea.Cmd {
-	return k.desk.Known(func(held bool) tea.Cmd {
-		if held {
-			k.answerKey(themes.Warn, state.HeldDown)
-			return nil
-		}
-		return do()
-	})
-}
-
 // answered goes on after a question was answered, in the dock or in a list.
 func (k *asking) answered(question int64, docked bool, focus intent.Pane) {
 	k.dialogs.CloseFor(question)

@@ -103,7 +103,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 		s.asking.dialogs.Open(&dialog.Rules{Off: s.Why(intent.Forget{})})
 	case intent.Forget:
 		newest, _ := s.rules.newest()
-		return s.asking.once(func() tea.Cmd { return s.rules.take(newest, nil) })
+		return s.rules.once(func() tea.Cmd { return s.rules.take(newest, nil) })
 	case intent.KillSandbox:
 		s.asking.dialogs.Open(dialog.ConfirmKill(0, ""))
 	default:
@@ -159,7 +159,10 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 		if len(acts) == 0 {
 			acts, then = []int{a.N}, s.asking.list.NextOpen
 		}
-		return s.asking.once(func() tea.Cmd { return s.ops.keep(acts, then) })
+		return s.rules.once(func() tea.Cmd {
+			s.asking.desk.Decided = s.cfg.Now() // only now
+			return s.ops.keep(acts, then)
+		})
 	case intent.Rollback:
 		return s.takeBack(i.Later)
 	case intent.KillAction:

@@ -94,7 +94,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 			s.answerKey(themes.Warn, dialog.TooSoon)
 			return nil
 		}
-		return s.asking.once(func() tea.Cmd { return s.handle(b.Intent, s.target(), false) })
+		return s.rules.once(func() tea.Cmd { return s.handle(b.Intent, s.target(), false) })
 	}
 	if name == "q" && !s.types() {
 		s.leave = intent.Home{}
@@ -229,7 +229,7 @@ func (s *Screen) fromDialog(d dialog.Dialog, i intent.Intent, repeat bool) tea.C
 	case intent.MakeRule:
 		return s.rules.make(r.Rule, d)
 	case intent.DropRule:
-		return s.asking.once(func() tea.Cmd { return s.rules.take(r.Rule, d) })
+		return s.rules.once(func() tea.Cmd { return s.rules.take(r.Rule, d) })
 	case intent.SearchFor:
 		s.asking.dialogs.Close(d)
 		return s.replay(r)

@@ -13,6 +13,7 @@ import (
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // ruling is what makes rules of answers, and takes them back.
@@ -31,13 +32,24 @@ func (r *ruling) ask(q api.Question) tea.Cmd {
 	return r.desk.Propose(r.link.ID, d)
 }
 
+// once does what a key is for, unless that is held down since it was pressed first.
+func (r *ruling) once(do func() tea.Cmd) tea.Cmd {
+	return r.desk.Known(func(held bool) tea.Cmd {
+		if held {
+			r.answerKey(themes.Warn, state.HeldDown)
+			return nil
+		}
+		return do()
+	})
+}
+
 // make makes a rule; d is where that was asked, or nil.
 func (r *ruling) make(rule api.Rule, d dialog.Dialog) tea.Cmd {
 	rule.By = "tui"
 	add := func(ctx context.Context, c link.Client, id string) (api.Ruled, error) {
 		return c.AddRule(ctx, id, rule)
 	}
-	return ask(r.core, "making the rule", add, func(s api.Ruled, err error) tea.Cmd {
+	made := func(s api.Ruled, err error) tea.Cmd {
 		if err != nil {
 			r.failed(d, err)
 			return nil
@@ -50,6 +62,10 @@ func (r *ruling) make(rule api.Rule, d dialog.Dialog) tea.Cmd {
 			r.tell(themes.Warn, "⚠ the rule doesn't hold: %s wins", s.Beaten)
 		}
 		return nil
+	}
+	return r.once(func() tea.Cmd {
+		r.desk.Decided = r.cfg.Now()
+		return ask(r.core, "making the rule", add, made)
 	})
 }
 
