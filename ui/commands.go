@@ -88,6 +88,9 @@ func (m *Model) join(o opened) tea.Cmd {
 		Copy:   m.copy, Open: m.open,
 		Here: m.opt.Here, Export: m.opt.Export, Save: m.opt.Save, Browse: m.opt.Browse, CanResume: m.opt.Resume != nil, CanFork: m.opt.Fork != nil,
 	})
+	if m.notify.focus == elsewhere {
+		m.bench.Window(false)
+	}
 	if r := m.opt.Replay; r != nil && o.id == m.opt.Session {
 		m.opt.Replay = nil // the first time alone
 		m.bench.ReplayFrom(r.At, r.Speed)

@@ -178,6 +178,25 @@ func TestClicksNeverDecide(t *testing.T) {
 	d.decided()
 }
 
+// The same goes for a session that came while another window had the focus.
+func TestRefocusClickAfterOpening(t *testing.T) {
+	t.Parallel()
+	d := drive(t, liveScene(1), 120, 35, Options{Config: themed("plain")})
+	d.idle()
+	d.press("enter")
+	d.send(tea.BlurMsg{})
+	d.until("it is open", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
+	d.advance(time.Second)
+	d.press(leader, "2")
+	d.send(click(5, 5)) // some terminals send the click first
+	d.send(tea.FocusMsg{})
+	d.press("z")
+	d.idle()
+	if got := d.c.LastTerminal().Got(); got != "" {
+		t.Errorf("the agent got %q", got)
+	}
+}
+
 // The click that refocuses the window isn't handed to the agent either.
 func TestRefocusClickIsSwallowed(t *testing.T) {
 	t.Parallel()
