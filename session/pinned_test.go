@@ -15,7 +15,7 @@ import (
 func TestScriptRewrittenWhileHeld(t *testing.T) {
 	w := start(t, api.ModeStep, "echo 'echo good' >/tmp/x.sh; sh /tmp/x.sh; echo ended $?; sleep 60")
 	q := w.held(0)
-	if got := strings.Join(q.Command.Unpinned, "\n"); !strings.Contains(got, "read only once it runs") || !strings.Contains(got, "/tmp/x.sh") {
+	if got := strings.Join(q.Command.Unpinned, "\n"); !strings.Contains(got, "read when it runs") || !strings.Contains(got, "/tmp/x.sh") {
 		t.Errorf("the question doesn't say that the script is read later: %q", got)
 	}
 	script := filepath.Join(w.store.SessionDir(w.ID()), "tmp", "x.sh")

@@ -78,7 +78,7 @@ func (m *Model) afterCopy(c copied) tea.Cmd {
 	what := paint.Clean(c.what)
 	sent := "sent to your terminal, which may not let programs copy: " + what
 	if inTmux(m.opt.Getenv) {
-		sent = "sent to tmux, which drops it without set -s set-clipboard on: " + what
+		sent = "sent to tmux, which needs set -s set-clipboard on: " + what
 	}
 	switch {
 	case m.ctx.Err() != nil:

@@ -110,7 +110,7 @@ func TestCopyInTmuxIsNotSure(t *testing.T) {
 		d := drive(t, sceneWorkbench(), 80, 24, Options{Session: sceneSession().ID, Config: themed("plain"), Getenv: func(name string) string { return env[name] }})
 		d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
 		d.press(leader, "2", "C", "enter")
-		d.shows("sent to tmux, which drops it without set -s set-clipboard on: the path")
+		d.shows("sent to tmux, which needs set -s set-clipboard on: the path")
 		d.lacks("✓ copied")
 	}
 }

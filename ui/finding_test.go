@@ -39,7 +39,7 @@ func TestActionsAreFiltered(t *testing.T) {
 		d := bench(t, sceneWorkbench(sceneQuestion()), size[0], size[1], "plain")
 		d.press(leader, "4", "/")
 		d.shows("words, denied")
-		d.shows("enter keep it")
+		d.shows("enter to the list")
 		d.advance(time.Second)
 		for _, r := range "failed and A" { // each of these decides where the line isn't
 			d.advance(500 * time.Millisecond)
@@ -113,7 +113,7 @@ func TestKeysOfAFilterAreItsOwn(t *testing.T) {
 			}
 		}
 		d.idle()
-		d.shows("enter keep it")
+		d.shows("enter to the list")
 		if n := len(d.c.Decisions()); n > 0 || d.quit || d.c.LastTerminal().Got() != "" {
 			t.Errorf("%d decisions, quit %v, and the agent had %q", n, d.quit, d.c.LastTerminal().Got())
 		}

@@ -76,7 +76,7 @@ func TestGolden(t *testing.T) {
 		}, "processor"},
 		{"leader-panel", keysOn([]api.Question{sceneQuestion()}, leader, "w"), "and then"},
 		{"palette", keysOn(nil, leader, ":", "k"), "Commands"},
-		{"filter-typed", keysOn([]api.Question{sceneQuestion()}, leader, "4", "/", "key g", "key o", "w"), "enter keep it"},
+		{"filter-typed", keysOn([]api.Question{sceneQuestion()}, leader, "4", "/", "key g", "key o", "w"), "enter to the list"},
 		{"filter-kept", keysOn([]api.Question{sceneQuestion()}, leader, "4", "/", "key g", "key o", "enter", "w"), "/ go"},
 		{"filter-changes", keysOn(nil, leader, "2", "/", "key M", "enter"), "/ M"},
 		{"filter-network", keysOn(nil, leader, "3", "/", "key #", "key 1", "enter"), "/ #1"},

@@ -24,7 +24,7 @@ func TestQuickAnswers(t *testing.T) {
 		typed string // what the agent got
 	}{
 		"yes":           {ask(20, 20, "npm publish"), func(d *driver) { d.press(leader, "y") }, []api.Answer{api.AnswerApprove}, "approved #20", ""},
-		"no":            {ask(20, 20, "npm publish"), func(d *driver) { d.press(leader, "n") }, []api.Answer{api.AnswerDeny}, "denied #20", ""},
+		"no":            {ask(20, 20, "npm publish"), func(d *driver) { d.press(leader, "x") }, []api.Answer{api.AnswerDeny}, "denied #20", ""},
 		"from Changes":  {ask(20, 20, "npm publish"), func(d *driver) { d.press(leader, "2"); d.calmly(leader); d.press("y") }, []api.Answer{api.AnswerApprove}, "approved #20", ""},
 		"later":         {ask(20, 20, "npm publish"), func(d *driver) { d.press(leader); d.calmly("y") }, []api.Answer{api.AnswerApprove}, "approved #20", ""},
 		"while typing":  {ask(20, 20, "npm publish"), func(d *driver) { d.press("l", leader, "y", leader, "y") }, nil, "too soon", "l"},
@@ -51,7 +51,7 @@ func TestQuickAnswers(t *testing.T) {
 		"it is open":          {ask(20, 20, "npm publish"), func(d *driver) { d.press(leader, "a"); d.calmly(leader); d.press("y") }, nil, "its own keys answer", ""},
 		"not whole":           {long, func(d *driver) { d.press(leader, "y"); d.lacks("✓ approved"); d.press("y", "y") }, nil, "command held", ""},
 		"an edit, yes":        {sceneEdit(), func(d *driver) { d.lacks("ctrl+] y approve"); d.press(leader, "y"); d.shows("edit held") }, nil, "not kept yet: look at what it changed, then y keeps it", ""},
-		"an edit, no":         {sceneEdit(), func(d *driver) { d.press(leader, "n") }, nil, "Roll back what #10 changed?", ""},
+		"an edit, no":         {sceneEdit(), func(d *driver) { d.press(leader, "x") }, nil, "Roll back what #10 changed?", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -132,7 +132,7 @@ func TestKeysOfTasks(t *testing.T) {
 			h.decided(api.AnswerKeep)
 		}},
 		{"roll an edit back, having seen the plan", []api.Question{sceneEdit()}, func(h *hands) {
-			h.key(leader, "n", "y")
+			h.key(leader, "x", "y")
 			h.shows("↶ rolled back")
 		}},
 		{"roll back to before the last action but one", nil, func(h *hands) {

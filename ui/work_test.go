@@ -114,7 +114,7 @@ func TestApplyFromTheScreens(t *testing.T) {
 	done := sceneApplied()
 	steps <- api.Progress{Done: &done}
 	close(steps)
-	d.shows("✓ applied: the project folder has 6 files")
+	d.shows("✓ applied: 6 files of this session written to the project folder")
 	d.shows("━ Applied ")
 	d.lacks("project folder?")
 	d.shows("git merge 1f0c3ab97d2e")

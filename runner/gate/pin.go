@@ -53,7 +53,7 @@ func (e *Exec) pin() error {
 		}
 	}
 	if len(late) > 0 {
-		e.Unpinned = append(e.Unpinned, "read only once it runs, when nobody can check it: "+strings.Join(late, ", "))
+		e.Unpinned = append(e.Unpinned, "it is read when it runs, after the answer: "+strings.Join(late, ", "))
 	}
 	if len(large) > 0 {
 		e.Unpinned = append(e.Unpinned, fmt.Sprintf("larger than %d MiB, so that only size and times are compared: %s", maxPinned>>20, strings.Join(large, ", ")))

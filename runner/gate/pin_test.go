@@ -177,7 +177,7 @@ func TestChangedWhileHeld(t *testing.T) {
 				})
 				b.eventually("it is held", func() bool { return len(b.seen()) == 2 && b.seen()[1].shown() })
 				e := b.seen()[1]
-				if len(e.Unpinned) == 0 || !strings.Contains(strings.Join(e.Unpinned, "\n"), "read only once it runs") {
+				if len(e.Unpinned) == 0 || !strings.Contains(strings.Join(e.Unpinned, "\n"), "read when it runs") {
 					t.Errorf("nobody is told that the file is read later: %q", e.Unpinned)
 				}
 				e.Cover()
@@ -223,7 +223,7 @@ func TestScriptInFolder(t *testing.T) {
 	b := start(t, setup{args: []string{"sh", "-c", "mkdir d; sh -c true d"}, options: Options{Scripts: inShell}})
 	b.wait()
 	e := b.seen()[len(b.seen())-1]
-	if got := strings.Join(e.Unpinned, "\n"); !strings.Contains(got, "read only once it runs") || !strings.Contains(got, b.dir+"/d") {
+	if got := strings.Join(e.Unpinned, "\n"); !strings.Contains(got, "read when it runs") || !strings.Contains(got, b.dir+"/d") {
 		t.Errorf("%q: %q", e.Argv, got)
 	}
 }

@@ -221,9 +221,9 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 		rows = append(rows, about[b.about:b.about+below]...)
 	}
 	if n := len(b.items); n > 1 {
-		what := "file"
-		if slices.ContainsFunc(b.items, func(it item) bool { return it.key == "" }) {
-			what = "item"
+		what := "row"
+		if !slices.ContainsFunc(b.items, func(it item) bool { return it.key == "" }) {
+			what = "file"
 		}
 		title = append(title, text{fmt.Sprintf("  %s %d of %d", what, b.at+1, n), themes.SurfaceMuted})
 	}

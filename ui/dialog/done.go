@@ -27,7 +27,7 @@ func (p *Plan) Done(a api.Apply) {
 		a.Checks, a.Fetched = nil, nil // of the apply that isn't any more
 		p.came, p.notice = "Undone", "✓ undone: the project folder has "+files+" as they were"
 	case a.State == api.ApplyDone && p.work.Undo == 0:
-		p.came, p.notice = "Applied", "✓ applied: the project folder has "+files+" of this session"
+		p.came, p.notice = "Applied", "✓ applied: "+files+" of this session written to the project folder"
 	default:
 		p.came, p.failure = "Nothing was written", strings.TrimSuffix("nothing was written: "+a.Failure, ": ")
 	}

@@ -124,7 +124,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("tab esc", "", "sessions", "back to the list of sessions", intent.Back{}),
 		}),
 		Searching: {
-			bind("enter tab", "", "keep it", "keep the search, and go to the list", intent.Yes{}),
+			bind("enter tab", "", "to the list", "keep the search, and go to the list", intent.Yes{}),
 			bind("up ctrl+p", "", "", "previous session", intent.Move{By: -1}),
 			bind("down ctrl+n", "", "", "next session", intent.Move{By: 1}),
 			bind("pgup", "", "", "a page up", intent.Page{By: -1}),
@@ -135,7 +135,7 @@ func bindings(leader string) map[Scope][]Binding {
 		Leader: slices.Concat([]Binding{
 			bind("a", "inspect", "first question", "open the first question; this never answers it", intent.FirstHeld{}),
 			bind("y", "", "approve", "approve what the selected row of Actions shows whole, if that was in view before the leader key; an edit is opened", intent.Quick{Yes: true}),
-			bind("n", "", "deny", "deny it so, without a reason; an edit: roll it back, after showing the files", intent.Quick{}),
+			bind("x", "", "deny", "deny it so, without a reason; an edit: roll it back, after showing the files", intent.Quick{}),
 			bind("d", "detach", "detach", "leave; the session goes on", intent.Detach{}),
 		}, panes(), []Binding{
 			bind("space", "layout", "", "the next layout: usual, watching, reviewing, deciding", intent.Arrange{}),
@@ -194,7 +194,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("esc", "", "all", "list all again", intent.Back{}),
 		},
 		Filtering: {
-			bind("enter", "", "keep it", "keep the filter, and go to the list; of #12 alone: go to that action", intent.Yes{}),
+			bind("enter", "", "to the list", "keep the filter, and go to the list; of #12 alone: go to that action", intent.Yes{}),
 			bind("esc", "", "list all", "list all again", intent.Back{}),
 			bind("up ctrl+p", "", "", "previous row", intent.Move{By: -1}),
 			bind("down ctrl+n", "", "choose", "next row", intent.Move{By: 1}),

@@ -43,7 +43,7 @@ type scene struct {
 // stop is a step: what it says, and whether that was done.
 type stop struct {
 	words func() string
-	done  func(s scene) bool // nil: it goes on by key alone
+	done  func(s scene) bool
 }
 
 // stops are the steps in their order.
@@ -60,13 +60,13 @@ var stops = []stop{
 		func(s scene) bool { return s.open != nil }},
 	{func() string {
 		return "esc closes it. A row with ◆ is held: " + keys.First(intent.Approve{}, keys.Actions) + " approves it, " + keys.First(intent.Deny{}, keys.Actions) + " denies it, only here."
-	}, nil},
+	}, func(s scene) bool { return s.open == nil }},
 	{func() string {
-		return keys.First(intent.Focus{Pane: intent.Changes}, keys.Panes) + " goes to Changes: what differs from your folder, which is as it was."
+		return keys.First(intent.Focus{Pane: intent.Changes}, keys.Panes) + " goes to Changes: your folder gets none of it before you say so."
 	}, func(s scene) bool { return s.focus == intent.Changes }},
 	{func() string {
 		return keys.First(intent.Rollback{}, keys.Actions) + " rolls back, " + keys.First(intent.Keep{}, keys.Actions) + " keeps as reviewed, " + keys.First(intent.Apply{}, keys.Panes) + " applies to your folder, by a plan."
-	}, nil},
+	}, func(s scene) bool { return s.focus != intent.Changes }},
 	{func() string {
 		return keys.First(intent.Focus{Pane: intent.Network}, keys.Panes) + " goes to Network: where its programs wanted to connect, and what waits."
 	}, func(s scene) bool { return s.focus == intent.Network }},
@@ -133,10 +133,8 @@ func (t *tour) follow(s scene, rows int) int {
 	if t.Over() {
 		t.at = 0
 	}
-	if t.at > 0 {
-		if done := stops[t.at-1].done; done != nil && done(s) {
-			t.guide(intent.Tour{})
-		}
+	if t.at > 0 && stops[t.at-1].done(s) {
+		t.guide(intent.Tour{})
 	}
 	if t.at == 0 || rows < tourLeast+tourRows {
 		return 0
