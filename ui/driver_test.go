@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 // patience bounds waits for what should happen at once: on a busy machine it
 // takes long, and only a test that fails waits for all of it.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // driver presses keys and looks at what a person sees. Messages are delivered
 // as the program would: one at a time, a frame drawn after each.
@@ -64,7 +64,7 @@ func drive(t testing.TB, c *fakeClient, cols, rows int, o Options) *driver {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { os.RemoveAll(dir) }) // what is just being written to it is nobody's
+		t.Cleanup(func() { os.RemoveAll(dir) }) // it may be written to meanwhile, which fails a t.TempDir
 		o.Kept, o.NoTour = kept.Folder(dir), true
 	}
 	if o.Config == nil {
