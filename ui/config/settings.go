@@ -90,7 +90,7 @@ var Settings = []Setting{
 		set: func(c *Config, v []string) error { c.Editor = v[0]; return said(v[0]) }},
 	{Name: "pager", Default: "less", Allowed: "a command", About: "what shows diffs on a terminal", over: []string{"STEPBOX_PAGER"}, below: []string{"PAGER"},
 		set: func(c *Config, v []string) error { c.Pager = v[0]; return said(v[0]) }},
-	{Name: "clipboard", Default: "auto", Allowed: "auto, osc52, none, or a command that takes the text as its input", About: "what fills your clipboard: auto is the terminal by OSC 52, and wl-copy, xclip, xsel or clip.exe where there is one",
+	{Name: "clipboard", Default: "auto", Allowed: "auto, osc52, none, or a command that takes the text as its input", About: "what fills your clipboard: auto is the terminal by OSC 52, and wl-copy, xclip, xsel, clip.exe or tmux where there is one",
 		set: func(c *Config, v []string) error { c.Clipboard = v[0]; return said(v[0]) }},
 	{Name: "agent-copies", Default: string(Ask), Allowed: "ask, allow or deny", About: "whether agents may copy to your clipboard, by OSC 52: ask is once in a session; none ever reads it",
 		set: func(c *Config, v []string) error {
