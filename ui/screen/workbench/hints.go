@@ -111,12 +111,12 @@ func (s *Screen) typingHints() (out []paint.Hint) {
 // paneHints are the keys of the focused pane.
 func (s *Screen) paneHints(dst uv.Screen) []paint.Hint {
 	var out, back, last []paint.Hint // back: what is known of the selected thing's past, where it is wide
-	place := map[string]int{}        // of those that go before the others, by key; -1 is as it comes
+	place := map[string]int{}        // the rank of what is in out, by key
 	_, held := s.question()
 	here := held && s.view.focus == intent.Network
 	if s.view.focus != intent.Actions && !here && len(s.st.Questions) > 0 && !s.past() {
 		h := paint.Hint{Key: keys.First(intent.HeldStep{By: 1}, keys.Panes), Words: "go to it"}
-		out, place[h.Key] = append(out, h), -1
+		out, place[h.Key] = append(out, h), rank(s.view.focus, intent.HeldStep{By: 1})
 	}
 	for _, scope := range s.scopes() {
 		for _, b := range keys.In(scope) {
@@ -129,7 +129,7 @@ func (s *Screen) paneHints(dst uv.Screen) []paint.Hint {
 			}
 			if n := len(out); n > 0 && scope == keys.Replay && out[n-1].Words == b.Short { // back and forth
 				out[n-1].Key += " " + h.Key
-				place[out[n-1].Key] = next(s.view.focus, b.Intent)
+				place[out[n-1].Key] = rank(s.view.focus, b.Intent)
 				continue
 			}
 			to := &out
@@ -142,7 +142,7 @@ func (s *Screen) paneHints(dst uv.Screen) []paint.Hint {
 				to, ok = &back, ok && s.view.cols >= layout.WideCols
 			}
 			if ok {
-				*to, place[h.Key] = append(*to, h), next(s.view.focus, b.Intent)
+				*to, place[h.Key] = append(*to, h), rank(s.view.focus, b.Intent)
 			}
 		}
 	}
@@ -170,22 +170,24 @@ func (s *Screen) paneHints(dst uv.Screen) []paint.Hint {
 	return out
 }
 
-// next is the place of an intent among those that a person mostly wants next in a pane where
-// nothing is held: not all keys have room.
-func next(p intent.Pane, i intent.Intent) int {
-	order := map[intent.Pane][]intent.Intent{
-		intent.Changes: {intent.Open{}, intent.Apply{}, intent.Toggle{}, intent.TakeOut{}, intent.Scope{}},
-		intent.Network: {intent.Open{}, intent.Approve{}, intent.Always{}, intent.Deny{}, intent.TakeOut{}},
-		intent.Actions: {intent.Open{}, intent.Keep{}, intent.Rollback{}, intent.TakeOut{}, intent.Apply{}},
-	}[p]
+// mostly are what a person mostly wants next in a pane where nothing is held.
+var mostly = map[intent.Pane][]intent.Intent{
+	intent.Changes: {intent.Open{}, intent.Apply{}, intent.Toggle{}, intent.TakeOut{}, intent.Scope{}},
+	intent.Network: {intent.Open{}, intent.Approve{}, intent.Always{}, intent.Deny{}, intent.TakeOut{}},
+	intent.Actions: {intent.Open{}, intent.Keep{}, intent.Rollback{}, intent.TakeOut{}, intent.Apply{}},
+}
+
+// rank is where an intent's key stands in a footer, which hasn't room for all: first what
+// goes on or back, then what is mostly wanted, then the others.
+func rank(p intent.Pane, i intent.Intent) int {
 	switch i.(type) {
 	case intent.Match, intent.Back, intent.HeldStep:
 		return -1
 	}
-	if at := slices.Index(order, i); at >= 0 {
+	if at := slices.Index(mostly[p], i); at >= 0 {
 		return at
 	}
-	return len(order)
+	return len(mostly[p])
 }
 
 // answersFirst has the key that opens a question after those that answer it, where
