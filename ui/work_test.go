@@ -464,8 +464,8 @@ func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
 	all := newScene().Sessions
 	all[0].Folder, all[1].Folder, all[2].Unapplied = "/p", "/p", 12
 	d := drive(t, newFake(all...), 120, 35, Options{Config: themed("plain"), Resume: func(context.Context, string) (string, error) { return all[1].ID, nil }})
-	d.shows("apply")
-	d.shows("12")
+	d.shows("to apply")
+	d.shows("12 files")
 	d.press("v") // room for all of the row
 	d.shows("shares its folder with docs")
 	d.press("r")

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"slices"
 	"testing"
 
 	"stepbox/session/api"
@@ -18,7 +19,7 @@ func TestPlanOfNothing(t *testing.T) {
 		for _, h := range p.hints(paint.Frame{}) {
 			got = append(got, h.Key)
 		}
-		if len(got) != len(want) || got[0] != want[0] {
+		if !slices.Equal(got, want) {
 			t.Errorf("with commits %v: %q, want %q", commits, got, want)
 		}
 	}
