@@ -160,9 +160,7 @@ type Screen struct {
 // COLORFGBG, as rxvt and Konsole set it: the colours of text and background, 0 to 15.
 func Dark(getenv func(string) string) bool {
 	_, ground, _ := strings.Cut(getenv("COLORFGBG"), ";")
-	if at := strings.LastIndexByte(ground, ';'); at >= 0 {
-		ground = ground[at+1:] // rxvt has an image's in between
-	}
+	ground = ground[strings.LastIndexByte(ground, ';')+1:] // rxvt has an image's in between
 	n, err := strconv.Atoi(ground)
 	return err != nil || n != 7 && (n < 9 || n > 15)
 }

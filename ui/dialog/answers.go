@@ -33,7 +33,7 @@ func Called(q api.Question, equal int) string {
 	return fmt.Sprintf("%s and %d equal ones", words, equal)
 }
 
-// Differences are as many of an edit's as a question shows, and one more that says so.
+// Differences are the first files' of all, as many as a question shows.
 func Differences(all iter.Seq2[api.FileDiff, error]) (some []api.FileDiff, err error) {
 	for f, err := range all {
 		if err != nil || len(some) == maxDiffs {

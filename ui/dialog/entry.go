@@ -95,8 +95,8 @@ func NewSaveFile(f *File) *Entry {
 	}).Begin(path.Base(name), 4000)
 }
 
-// NewExport asks where a patch of a session is written, with a name to begin with: below the
-// folder, "" is one that isn't known, nothing is written unasked.
+// NewExport asks which file a session's patch is written to. The name is relative to the folder,
+// which is "" where it isn't known.
 func NewExport(s api.Session, folder string) *Entry {
 	what := "All that it changed"
 	if n := s.Changed; n > 0 && !s.Live() {

@@ -65,7 +65,7 @@ type Display struct {
 	places map[placed]string // characters in doubt, as they are written
 	doubts map[rune]bool     // whether one is
 
-	within bool // GNU screen
+	inScreen bool // within GNU screen, see place
 
 	changed bool      // since the last frame
 	waits   bool      // a message says when the next one is due
@@ -96,7 +96,7 @@ func Open(in io.Reader, out io.Writer, environ []string, draw func(uv.ScreenBuff
 	if err := d.enter(in, out, uv.Environ(environ)); err != nil {
 		return nil, err
 	}
-	d.within = d.env.Getenv("STY") != ""
+	d.inScreen = d.env.Getenv("STY") != ""
 	d.pace.ask(time.Now())
 	d.diff = uv.NewTerminalRenderer(d.text, environ)
 	d.diff.SetFullscreen(true)

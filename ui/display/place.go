@@ -29,8 +29,8 @@ const mostColumns = 64
 // mostPlaced bounds how many are remembered.
 const mostPlaced = 4096
 
-// coloured is a blank with a ground of its own within GNU screen, which erases to no
-// colour: it is never erased to.
+// coloured stands for a blank with a ground of its own: GNU screen erases to no colour, and
+// only ordinary blanks are drawn by erasing.
 const coloured = "\u00a0"
 
 // place has the characters of a line that are in doubt say where they stand. What another
@@ -43,7 +43,7 @@ func (d *Display) place(line uv.Line) {
 		} else if x >= end {
 			c.Content, c.Width = " ", 1
 		}
-		if d.within {
+		if d.inScreen {
 			c.Style.Attrs &^= uv.AttrItalic // it would be reversed
 			if c.Content == " " && c.Style.Bg != nil {
 				c.Content = coloured

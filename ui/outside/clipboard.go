@@ -42,7 +42,7 @@ var tools = []tool{
 	{where: []string{"DISPLAY"}, argv: []string{"xclip", "-selection", "clipboard", "-in"}},
 	{where: []string{"DISPLAY"}, argv: []string{"xsel", "--clipboard", "--input"}},
 	{where: []string{"WSL_INTEROP", "WSL_DISTRO_NAME"}, argv: []string{"clip.exe"}, utf16: true},
-	// As it is set at first, it drops what a program in it copies, and tells the terminal of this.
+	// By its defaults it drops what a program in it copies by OSC 52, and hands on what -w gives it.
 	{where: []string{"TMUX"}, argv: []string{"tmux", "load-buffer", "-w", "-"}},
 }
 

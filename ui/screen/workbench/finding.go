@@ -28,7 +28,7 @@ type finding struct {
 	from whereabouts // where the person was when it got them
 	of   [intent.Actions + 1]find.Filter
 
-	upTo  int64         // the version of the session's changes that it was read at who wrote files
+	upTo  int64         // the version of the session's changes at which it was read who wrote files
 	early bool          // the actions before those that are shown were asked for
 	busy  bool          // that is being read
 	way   []whereabouts // where the person was, the newest last; at most maxWay

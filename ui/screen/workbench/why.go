@@ -44,8 +44,8 @@ func (s *Screen) whyAtAll(i intent.Intent) string {
 	if _, ok := i.(intent.Tour); ok && (!s.types() || s.rows < tourLeast+tourRows) {
 		return "the tour is for a live session, on a screen of at least 24 rows"
 	}
-	if intent.Acts(i) && s.off() != "" {
-		return s.off()
+	if why := s.off(); why != "" && intent.Acts(i) {
+		return why
 	}
 	if _, back := i.(intent.Rollback); back && !s.live() {
 		return "it has ended: r resumes it to roll back, W applies all but this"

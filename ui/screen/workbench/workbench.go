@@ -36,9 +36,9 @@ type Config struct {
 	Now     func() time.Time
 	Method  func() ansi.Method // how the person's terminal measures text
 	Signs   func() paint.Signs // how signs are drawn there
-	Kept    kept.Folder        // what the person looked at, and how they divide the screen
+	Kept    kept.Folder        // what is remembered from one run to the next
 	Layout  intent.Preset      // where the person has chosen none
-	Shapes  layout.Shapes      // what Kept has of that
+	Shapes  layout.Shapes      // how the person divides the screen, as Kept has it
 	Key     string             // what was pressed last before, which may be held down still
 	Pressed time.Time          // when that was
 	At      api.Moment         // to begin with; "": now
