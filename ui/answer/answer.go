@@ -179,7 +179,7 @@ func (d *Desk) Answer(session string, i intent.Decide, others []Ref, then func(T
 		case held:
 			why = state.HeldDown
 		case st != nil && st.Print(q.ID) == print:
-			d.Decided = d.Now() // only now
+			d.Decided = d.Now() // it is sent only now, and what is pressed after that is nobody's
 			return d.send(q, i, to, then)
 		}
 		d.mark(to, false)

@@ -160,7 +160,7 @@ func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cm
 			acts, then = []int{a.N}, s.asking.list.NextOpen
 		}
 		return s.rules.once(func() tea.Cmd {
-			s.asking.desk.Decided = s.cfg.Now() // only now
+			s.asking.desk.Decided = s.cfg.Now() // as it is sent only now
 			return s.ops.keep(acts, then)
 		})
 	case intent.Rollback:
