@@ -258,7 +258,6 @@ func (d *Display) frame() []byte {
 		d.place(line)
 		d.cells.Touched[y] = nil
 		if !slices.Equal(line, d.before.Line(y)) { // the others need no closer look
-			d.cells.TouchLine(0, max(0, y-1), len(line)) // it may be erased with this one
 			d.cells.TouchLine(0, y, len(line))
 		}
 	}
