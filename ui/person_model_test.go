@@ -319,7 +319,7 @@ func TestHeldKeyAcrossAStall(t *testing.T) {
 	t.Parallel()
 	for place, to := range map[string][]string{"home": {"tab"}, "list": {leader, "4"}, "dock": {leader, "a", "tab"}} {
 		for _, from := range []int{0, 510, 700} { // after it was pressed
-			for _, length := range []int{300, 1000, 2000} {
+			for _, length := range []int{120, 180, 300, 1000, 2000} {
 				for _, late := range []bool{false, true} { // the keys
 					t.Run(fmt.Sprint(place, from, length, late), func(t *testing.T) {
 						t.Parallel()

@@ -330,7 +330,7 @@ func (p *person) due(s stroke) time.Time {
 	}
 	due := s.at.Add(known)
 	for _, t := range p.turns {
-		if t.Sub(due) >= known {
+		if t.Sub(due) >= known/4 {
 			due = t.Add(known)
 		} else if !t.Before(due) {
 			break

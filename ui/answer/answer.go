@@ -197,7 +197,7 @@ func (d *Desk) Known(then func(held bool) tea.Cmd) tea.Cmd {
 	since := d.Now()
 	var known func() tea.Cmd
 	known = func() tea.Cmd {
-		if now := d.Now(); !wait.Held && now.Sub(since) >= 2*state.Repeat {
+		if now := d.Now(); !wait.Held && now.Sub(since) >= state.Repeat+state.Repeat/4 {
 			since = now // the machine stalled: what the key repeats may be on its way
 			return d.After(state.Repeat, known)
 		}
