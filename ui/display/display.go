@@ -55,6 +55,7 @@ type Display struct {
 
 	cells  uv.ScreenBuffer
 	before uv.ScreenBuffer // the frame before
+	placed uv.ScreenBuffer // cells as they are written
 	diff   *uv.TerminalRenderer
 	text   *bytes.Buffer // what diff writes
 	shown  Frame
@@ -129,13 +130,18 @@ func (d *Display) Away(f func() error) error {
 	}
 	d.pace.ask(time.Now())
 	d.diff.Erase() // a frame that waited to be written is written over
-	d.cells, d.before = uv.NewScreenBuffer(d.cells.Width(), d.cells.Height()), uv.NewScreenBuffer(d.cells.Width(), d.cells.Height())
+	d.resize(d.cells.Width(), d.cells.Height())
 	d.changed = true
 	select {
 	case d.resized <- syscall.SIGWINCH: // whoever had the foreground was told of it
 	default:
 	}
 	return err
+}
+
+// resize begins with blank cells.
+func (d *Display) resize(cols, rows int) {
+	d.cells, d.before, d.placed = uv.NewScreenBuffer(cols, rows), uv.NewScreenBuffer(cols, rows), uv.NewScreenBuffer(cols, rows)
 }
 
 // write puts frames on the terminal.
@@ -176,7 +182,7 @@ func (d *Display) Update(msg tea.Msg) (own bool) {
 		if m.Width < 1 || m.Height < 1 {
 			return true // the library's, which doesn't know the terminal
 		}
-		d.cells, d.before = uv.NewScreenBuffer(m.Width, m.Height), uv.NewScreenBuffer(m.Width, m.Height)
+		d.resize(m.Width, m.Height)
 		d.diff.Erase()
 		d.diff.Resize(m.Width, m.Height)
 	case tea.ColorProfileMsg:
@@ -255,13 +261,14 @@ func (d *Display) frame() []byte {
 	d.cells.Buffer.Clear()
 	f := d.draw(d.cells)
 	for y, line := range d.cells.Lines {
-		d.place(line)
-		d.cells.Touched[y] = nil
+		d.placed.Touched[y] = nil
 		if !slices.Equal(line, d.before.Line(y)) { // the others need no closer look
-			d.cells.TouchLine(0, y, len(line))
+			copy(d.placed.Line(y), line) // whoever drew it reads what is selected in it
+			d.place(d.placed.Line(y))
+			d.placed.TouchLine(0, y, len(line))
 		}
 	}
-	d.diff.Render(d.cells.RenderBuffer)
+	d.diff.Render(d.placed.RenderBuffer)
 	if f.Cursor != nil {
 		d.diff.MoveTo(f.Cursor.X, f.Cursor.Y)
 	}

@@ -3,6 +3,7 @@ package display
 import (
 	"fmt"
 	"image/color"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,12 +60,12 @@ func TestTheTerminalShowsTheFrame(t *testing.T) {
 		{Attrs: uv.AttrFaint}, {Underline: uv.UnderlineCurly, UnderlineColor: color.RGBA{G: 255, A: 255}}, {Attrs: uv.AttrStrikethrough}}
 	rapid.Check(t, func(t *rapid.T) {
 		on := screen.New(20, 6)
-		var frame, drawn uv.ScreenBuffer // what is to be drawn, and what was
+		var frame, given, drawn uv.ScreenBuffer // what is to be drawn, what it was drawn in, and that as it was then
 		draw := func(dst uv.ScreenBuffer) Frame {
 			for y, line := range frame.Lines {
 				copy(dst.Line(y), line)
 			}
-			drawn = uv.NewScreenBuffer(dst.Width(), dst.Height())
+			given, drawn = dst, uv.NewScreenBuffer(dst.Width(), dst.Height())
 			for y := range dst.Height() {
 				copy(drawn.Line(y), dst.Line(y))
 			}
@@ -93,6 +94,9 @@ func TestTheTerminalShowsTheFrame(t *testing.T) {
 			got := uv.NewScreenBuffer(frame.Width(), frame.Height())
 			on.Draw(got, got.Bounds(), 0)
 			for y, line := range drawn.Lines {
+				if !slices.Equal(given.Line(y), line) { // what the mouse selects is read from it
+					t.Fatalf("row %d isn't as it was drawn any more: %q", y, given.Line(y))
+				}
 				for x := range line {
 					want, is := looked(line, x, d.colours), looked(got.Line(y), x, d.colours)
 					if want != is {
