@@ -70,7 +70,7 @@ func osc52(text string, getenv func(string) string) string {
 // inTmux says whether the terminal is one of tmux, maybe on the other side of ssh.
 func inTmux(getenv func(string) string) bool {
 	term := getenv("TERM")
-	return getenv("TMUX") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen")
+	return getenv("TMUX") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen") && getenv("STY") == ""
 }
 
 // afterCopy says what was copied, and whether that is sure.

@@ -115,6 +115,15 @@ func TestCopyInTmuxIsNotSure(t *testing.T) {
 	}
 }
 
+// GNU screen, which has the same TERM, isn't tmux.
+func TestCopyInScreen(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"TERM": "screen.xterm-256color", "STY": "1.pts-0.host"}
+	if inTmux(func(name string) string { return env[name] }) {
+		t.Error("it is taken for tmux")
+	}
+}
+
 // In tmux it is told in both of the ways that tmux may take it.
 func TestCopyInTmux(t *testing.T) {
 	t.Parallel()
