@@ -467,7 +467,7 @@ func TestHomeSelectedVanishes(t *testing.T) {
 			d.calmly("y")
 		}
 		if key == "x" {
-			d.press("enter")
+			d.calmly("enter")
 		}
 		d.shows("there is no session p0000001")
 		d.press("esc", "j")

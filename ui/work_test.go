@@ -438,6 +438,8 @@ func TestEndOffersWhatToDo(t *testing.T) {
 		t.Errorf("%q was written unasked", file)
 	}
 	d.press("2", "enter")
+	d.shows("too soon: keys count")
+	d.calmly("enter")
 	d.shows("✓ written: fix-tests.patch2")
 	d.press("4")
 	d.calmly("w")

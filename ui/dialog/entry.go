@@ -13,6 +13,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // Entry takes a line of text: a name, tags, a note, a command, what is searched for.
@@ -20,8 +21,9 @@ import (
 type Entry struct {
 	sheet
 	Title, About string
-	Empty        string // what stands in the line while nothing does
-	Yes          string // what enter does
+	Empty        string       // what stands in the line while nothing does
+	Yes          string       // what enter does
+	Shown        state.Target // what enter writes on the host; zero: nothing
 	// Do makes of the text what follows from it: nil while that is nothing.
 	Do func(text string) intent.Intent
 
@@ -37,8 +39,17 @@ func (e *Entry) Begin(text string, most int) *Entry {
 	return e
 }
 
-func (e *Entry) Scope() keys.Scope { return keys.Input }
-func (e *Entry) Fail(words string) { e.sent, e.why = false, words }
+func (e *Entry) Scope() keys.Scope    { return keys.Input }
+func (e *Entry) Fail(words string)    { e.sent, e.why = false, words }
+func (e *Entry) Target() state.Target { return e.Shown }
+
+// Care: what writes on the host must have been in view, with the name that it begins with.
+func (e *Entry) Care(i intent.Intent) state.Care {
+	if _, yes := i.(intent.Yes); yes && e.Shown != (state.Target{}) {
+		return state.InView
+	}
+	return state.AtOnce
+}
 
 func (e *Entry) Type(k tea.KeyPressMsg) {
 	if !e.sent {
@@ -89,6 +100,7 @@ func (e *Entry) ask(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []tex
 func NewSaveFile(f *File) *Entry {
 	name, _ := api.PathOf(f.Key)
 	return (&Entry{
+		Shown: confirms("save " + f.Key),
 		Title: "Save this file as it was", Empty: "a file's name", Yes: "save",
 		About: "It is written on your own machine, outside of the session, below the folder that Stepbox was started in, or where the name leads. Nothing is written over.",
 		Do:    something(func(name string) intent.Intent { return intent.SaveAs{Key: f.Key, At: f.At, Name: name} }),
@@ -103,6 +115,7 @@ func NewExport(s api.Session, folder string) *Entry {
 		what += ", " + paint.Count(n, "file", "files")
 	}
 	return (&Entry{
+		Shown: confirms("export " + s.ID),
 		Title: "Write a patch of " + paint.Clean(label(s)), Empty: "a file's name", Yes: "write it",
 		About: what + ": git apply takes it. It is written on your own machine, to " + cmp.Or(paint.Clean(folder), "the folder that Stepbox was started in") + ", or where the name leads. Nothing is written over.",
 		Do:    something(func(name string) intent.Intent { return intent.ExportTo{Session: s.ID, File: name} }),
