@@ -115,7 +115,7 @@ func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 			if len(f.Hunks) == 0 {
 				rows = append(rows, muted(cmp.Or(paint.Clean(f.Note), f.Change.Words, "no lines differ")))
 			}
-			rows = append(rows, hunks(dst, f.Hunks, width)...)
+			rows = append(rows, hunks(dst, f.Hunks, width, mostRows)...)
 		}
 		if n := len(d.done.Inexact) + d.done.InexactMore; n > 0 {
 			rows = append(rows, wrapped(dst, paint.Count(n, "file", "files")+" can't be had as then, and were as they are now: "+d.done.Inexact[0].Path, width, themes.Warn)...)

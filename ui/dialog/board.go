@@ -274,14 +274,16 @@ func flat(r row) []text {
 	return append([]text{{strings.Repeat(" ", r.indent), themes.Surface}}, r.spans...)
 }
 
-// hunks are a file's differences as rows.
-func hunks(dst uv.Screen, hs []api.Hunk, width int) []row {
-	const most = 2000
+// mostRows bounds the rows of a file's differences.
+const mostRows = 2000
+
+// hunks are a file's differences as rows, or the first of them.
+func hunks(dst uv.Screen, hs []api.Hunk, width, most int) []row {
 	var out []row
 	for _, h := range hs {
 		out = append(out, row{spans: []text{{fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldLine, h.OldCount, h.NewLine, h.NewCount, h.Section), themes.Hunk}}})
 		for _, l := range h.Lines {
-			if len(out) == most {
+			if len(out) >= most {
 				return append(out, muted("⋯ it goes on; Changes shows all of it"))
 			}
 			out = append(out, diffRow(dst, l.Op, l.Text, width))
@@ -319,6 +321,6 @@ func diffRow(dst uv.Screen, op, s string, width int) row {
 	case "-":
 		k = themes.RemovedWord
 	}
-	s = paint.Shorten(dst, strings.ReplaceAll(s, "\t", "    "), width-2)
+	s = paint.Shorten(dst, strings.ReplaceAll(api.Trim(s, 8*width+64), "\t", "    "), width-2)
 	return row{spans: []text{{op + " ", k}, {s, k}}}
 }

@@ -172,7 +172,7 @@ func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covere
 	if d.said != nil {
 		out = append(out, pair(dst, "said", d.said.Text+" ("+d.said.Source+")", width, themes.Surface)...)
 	}
-	out = append(out, differences(dst, d.diffs, alone, width)...)
+	out = append(out, differences(dst, d.diffs, alone, width, mostRows)...)
 	if d.unread != "" {
 		out = append(out, wrapped(dst, d.unread, width, themes.SurfaceMuted)...)
 	}
@@ -180,7 +180,7 @@ func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covere
 }
 
 // differences are those of files, each below its name; alone is one that is named already.
-func differences(dst uv.Screen, diffs []api.FileDiff, alone bool, width int) (out []row) {
+func differences(dst uv.Screen, diffs []api.FileDiff, alone bool, width, most int) (out []row) {
 	for _, f := range diffs {
 		if !alone {
 			out = append(out, row{}, change(dst, f.Change, width))
@@ -188,7 +188,7 @@ func differences(dst uv.Screen, diffs []api.FileDiff, alone bool, width int) (ou
 		if f.Note != "" {
 			out = append(out, muted("  "+f.Note))
 		}
-		out = append(out, hunks(dst, f.Hunks, width)...)
+		out = append(out, hunks(dst, f.Hunks, width, most)...)
 	}
 	return out
 }

@@ -112,7 +112,7 @@ func (p *Plan) conflict(c api.Conflict) []item {
 	switch {
 	case c.Clean:
 		it.about = joined(says("Both changes fit together. Beside what is there now, m changes this:", themes.SurfaceMuted),
-			func(dst uv.Screen, width int) []row { return hunks(dst, c.Merged, width) })
+			func(dst uv.Screen, width int) []row { return hunks(dst, c.Merged, width, mostRows) })
 	case len(c.Clashes) == 0:
 		it.about = says("Both can't be had together, as lines of text could: it is one or the other.", themes.SurfaceMuted)
 	default:

@@ -34,6 +34,8 @@ type Details struct {
 	changed bool // files
 	diffs   []api.FileDiff
 	unread  string // why they aren't here, or aren't yet
+	now     [3]int // its files and lines
+	asked   [3]int // as they were when the differences were asked for
 	execs   []api.Exec
 	loaded  bool
 	problem string
@@ -96,6 +98,16 @@ func (d *Details) SetDiffs(diffs []api.FileDiff, problem string) {
 	}
 }
 
+// Lacks says whether the action has changed what isn't asked for yet, once.
+func (d *Details) Lacks() bool {
+	lacks := d.asked != d.now
+	d.asked = d.now
+	return lacks
+}
+
+// is takes what the action is now.
+func (d *Details) is(a api.Action) { d.now = [3]int{a.Files, a.Added, a.Removed} }
+
 // mostDiff bounds the rows of differences in details.
 const mostDiff = 200
 
@@ -105,7 +117,7 @@ func (d *Details) changes(dst uv.Screen, width int) (out []row) {
 		return append(out, row{}, muted(d.unread))
 	}
 	for i, f := range d.diffs {
-		if out = append(out, differences(dst, []api.FileDiff{f}, false, width)...); len(out) > mostDiff || i+1 == maxDiffs {
+		if out = append(out, differences(dst, []api.FileDiff{f}, false, width, mostDiff)...); len(out) > mostDiff || i+1 == maxDiffs {
 			return append(out[:min(len(out), mostDiff)], muted("⋯ it goes on; "+keys.First(intent.Read{}, keys.Reading)+" opens all of it in your pager"))
 		}
 	}
@@ -124,6 +136,9 @@ type State struct {
 // the dialog stays right while the action goes on.
 func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Apply, describe func(api.Action) State) *Details {
 	d := &Details{Title: fmt.Sprintf("Action #%d", n), Action: n, unread: "reading the differences…"}
+	if a, ok := get(); ok {
+		d.is(a)
+	}
 	d.build = func(dst uv.Screen, width int, now time.Time) []row {
 		a, ok := get()
 		if !ok {
@@ -144,6 +159,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 		if !a.EndedAt.IsZero() {
 			add("ended", a.EndedAt.Local().Format("15:04:05"), themes.Surface)
 		}
+		d.is(a)
 		if d.changed = a.Files > 0; d.changed {
 			words := paint.Count(a.Files, "file", "files")
 			if a.Added+a.Removed > 0 {

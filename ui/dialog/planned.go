@@ -261,7 +261,7 @@ func (p *Plan) file(c api.Change, mark text) item {
 	it.about = func(dst uv.Screen, width int) []row {
 		out := []row{{spans: []text{{paint.ShortenLeft(dst, c.Path, width), themes.Strong}}}}
 		if undoes {
-			return append(append(out, wrapped(dst, undone.Words, width, themes.SurfaceMuted)...), hunks(dst, undone.Hunks, width)...)
+			return append(append(out, wrapped(dst, undone.Words, width, themes.SurfaceMuted)...), hunks(dst, undone.Hunks, width, mostRows)...)
 		}
 		switch d := p.diff; {
 		case p.diffOf != c.Key:
@@ -275,7 +275,7 @@ func (p *Plan) file(c api.Change, mark text) item {
 			}
 			return append(out, wrapped(dst, words, width, themes.SurfaceMuted)...)
 		default:
-			return append(out, hunks(dst, d.Hunks, width)...)
+			return append(out, hunks(dst, d.Hunks, width, mostRows)...)
 		}
 	}
 	return it

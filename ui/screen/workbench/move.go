@@ -68,7 +68,7 @@ func (s *Screen) openSelected() tea.Cmd {
 		}
 		d := dialog.ActionDetails(n, func() (api.Action, bool) { return s.st.Action(n) }, func() []api.Apply { return s.st.Applies }, describe)
 		s.asking.dialogs.Open(d)
-		return s.ops.details(n, d)
+		return s.ops.execs(n, d)
 	case intent.Network:
 		if q, ok := s.question(); ok && !s.past() {
 			s.asking.open(q)

@@ -148,18 +148,26 @@ func (o *operations) pause() tea.Cmd {
 	return o.onSession("pausing", themes.Info, "paused: "+keys.First(intent.Pause{}, keys.Panes)+" goes on", link.Client.Pause)
 }
 
-// details fetches the programs of an action and what it changed, for its details.
-func (o *operations) details(n int, d *dialog.Details) tea.Cmd {
-	diffs := func(ctx context.Context, c link.Client, id string) ([]api.FileDiff, error) {
-		return dialog.Differences(c.Diffs(ctx, id, api.Scope{Action: n}))
+// changed fetches what an action changed, if its details lack that.
+func (o *operations) changed(top dialog.Dialog) tea.Cmd {
+	d, ok := top.(*dialog.Details)
+	if !ok || !d.Lacks() {
+		return nil
 	}
-	changed := ask(o.core, "", diffs, func(diffs []api.FileDiff, err error) tea.Cmd {
+	diffs := func(ctx context.Context, c link.Client, id string) ([]api.FileDiff, error) {
+		return dialog.Differences(c.Diffs(ctx, id, api.Scope{Action: d.Action}))
+	}
+	return ask(o.core, "", diffs, func(diffs []api.FileDiff, err error) tea.Cmd {
 		d.SetDiffs(diffs, paint.Failed(err))
 		return nil
 	})
+}
+
+// execs fetches the programs of an action, for its details.
+func (o *operations) execs(n int, d *dialog.Details) tea.Cmd {
 	read := func(ctx context.Context, c link.Client, id string) ([]api.Exec, error) { return c.Execs(ctx, id, n) }
-	return tea.Batch(changed, ask(o.core, "", read, func(execs []api.Exec, err error) tea.Cmd {
+	return ask(o.core, "", read, func(execs []api.Exec, err error) tea.Cmd {
 		d.SetExecs(execs, paint.Failed(err))
 		return nil
-	}))
+	})
 }

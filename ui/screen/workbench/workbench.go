@@ -218,7 +218,7 @@ func (s *Screen) follow() tea.Cmd {
 		}
 	}
 	s.asking.strip.Shown(s.inStrip(), s.cfg.Now())
-	return tea.Batch(begin, late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.changes.wantDiff(diffPause), s.ops.readBeside(), s.asking.desk.Differences(s.link.ID, s.asking.dialogs.Top()), s.asking.desk.Watch(s.target()))
+	return tea.Batch(begin, late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.changes.wantDiff(diffPause), s.ops.readBeside(), s.ops.changed(s.asking.dialogs.Top()), s.asking.desk.Differences(s.link.ID, s.asking.dialogs.Top()), s.asking.desk.Watch(s.target()))
 }
 
 // sumUp says what can be done with the work of a session that has just ended. It

@@ -1,0 +1,25 @@
+package dialog
+
+import (
+	"strings"
+	"testing"
+
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/session/api"
+	"stepbox/ui/paint"
+)
+
+// Of a long difference details make no more than they show, as they do in each frame.
+func TestDetailsOfALongDifference(t *testing.T) {
+	h := api.Hunk{Lines: make([]api.Line, 10_000)}
+	for i := range h.Lines {
+		h.Lines[i] = api.Line{Op: "+", Text: strings.Repeat("\tlong", 1000)}
+	}
+	d := &Details{diffs: []api.FileDiff{{Change: api.Change{Path: "long"}, Hunks: []api.Hunk{h}}}}
+	dst, rows := paint.Screen{ScreenBuffer: uv.NewScreenBuffer(120, 40)}, 0
+	made := testing.AllocsPerRun(1, func() { rows = len(d.changes(dst, 88)) })
+	if rows != mostDiff+1 || made > 20*mostDiff {
+		t.Errorf("%d rows, for which %v things were made", rows, made)
+	}
+}
