@@ -1,7 +1,9 @@
 package ui
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +83,34 @@ func TestHeldKeyDecidesOnce(t *testing.T) {
 				t.Errorf("it was asked for %q", d.c.Calls())
 			}
 			d.shows("once only: the key is held down")
+		})
+	}
+}
+
+// Enter, held down since it chose the command, doesn't write what that asks a name for.
+func TestHeldKeyWritesNothing(t *testing.T) {
+	t.Parallel()
+	for name, session := range map[string]string{"home": "", "workbench": sceneSession().ID} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var written atomic.Bool
+			d := drive(t, sceneWorkbench(), 120, 35, Options{Session: session, Config: themed("plain"), Export: func(context.Context, string, string) error {
+				written.Store(true)
+				return nil
+			}})
+			d.shows("fix-tests")
+			if d.idle(); session != "" {
+				d.press(leader)
+			}
+			d.press(":", "e", "x", "p", "o", "r", "t", "enter")
+			d.shows("Write a patch of")
+			d.hold("enter", 500*time.Millisecond)
+			d.shows("once only: the key is held down")
+			if written.Load() {
+				t.Error("it is written")
+			}
+			d.calmly("2", "enter")
+			d.until("it is written", written.Load)
 		})
 	}
 }

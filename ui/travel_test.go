@@ -43,7 +43,7 @@ func TestFileAsItWas(t *testing.T) {
 	for _, k := range ".bak" {
 		d.press(string(k))
 	}
-	d.press("enter")
+	d.calmly("enter")
 	d.shows("! there is a file there")
 	d.shows(".bak ") // what was typed is still there, to be mended
 	d.press("2", "enter")

@@ -206,6 +206,17 @@ func (d *Desk) Known(then func(held bool) tea.Cmd) tea.Cmd {
 	return d.After(state.Repeat, known)
 }
 
+// Once does what a dialog's key is for, unless that is held down since it led there.
+func (d *Desk) Once(of dialog.Dialog, do func() tea.Cmd) tea.Cmd {
+	return d.Known(func(held bool) tea.Cmd {
+		if held {
+			of.Fail(state.HeldDown)
+			return nil
+		}
+		return do()
+	})
+}
+
 // one is what one question is answered.
 type one struct {
 	Ref

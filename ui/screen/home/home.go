@@ -331,7 +331,7 @@ func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, te
 		s.dialogs.Close(d)
 		return intent.Resume{}, nil
 	case intent.ExportTo:
-		return nil, s.export(i, d)
+		return nil, s.inbox.desk.Once(d, func() tea.Cmd { return s.export(i, d) })
 	case intent.Label:
 		if i.Is.Trashed != nil {
 			s.dialogs.Close(d) // the next key is for the list as it is then

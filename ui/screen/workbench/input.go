@@ -230,6 +230,8 @@ func (s *Screen) fromDialog(d dialog.Dialog, i intent.Intent, repeat bool) tea.C
 		return s.rules.make(r.Rule, d)
 	case intent.DropRule:
 		return s.rules.once(func() tea.Cmd { return s.rules.take(r.Rule, d) })
+	case intent.ExportTo, intent.SaveAs:
+		return s.asking.desk.Once(d, func() tea.Cmd { return s.ops.follow(d, r) })
 	case intent.SearchFor:
 		s.asking.dialogs.Close(d)
 		return s.replay(r)
