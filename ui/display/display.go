@@ -67,6 +67,7 @@ type Display struct {
 	doubts map[rune]bool     // whether one is
 
 	inScreen bool // within GNU screen, see place
+	ascii    bool // which isn't told of UTF-8, and doesn't take it
 
 	changed bool      // since the last frame
 	waits   bool      // a message says when the next one is due
@@ -97,7 +98,9 @@ func Open(in io.Reader, out io.Writer, environ []string, draw func(uv.ScreenBuff
 	if err := d.enter(in, out, uv.Environ(environ)); err != nil {
 		return nil, err
 	}
+	_, unicode := language(d.env)
 	d.inScreen = d.env.Getenv("STY") != ""
+	d.ascii = d.inScreen && !unicode
 	d.pace.ask(time.Now())
 	d.diff = uv.NewTerminalRenderer(d.text, environ)
 	d.diff.SetFullscreen(true)

@@ -284,6 +284,36 @@ func TestTerminalIsLeftAsItWas(t *testing.T) {
 	}
 }
 
+// A terminal that takes text for something else than UTF-8 obeys parts of letters: it is told,
+// and told again what it was; GNU screen, which isn't, gets none of those.
+func TestWithoutUTF8(t *testing.T) {
+	for language, after := range map[string]bool{"": false, "C": false, "de_DE.UTF-8": false, "de_DE.ISO-8859-1": true} {
+		for _, sty := range []string{"", "1.pts-0.host"} {
+			var out bytes.Buffer
+			d, err := Open(strings.NewReader(""), &out, []string{"TERM=xterm", "LANG=" + language, "STY=" + sty}, func(dst uv.ScreenBuffer) Frame {
+				dst.SetCell(0, 0, &uv.Cell{Content: "Л", Width: 1}) // whose second byte is CSI
+				dst.SetCell(1, 0, &uv.Cell{Content: "漢", Width: 2})
+				dst.SetCell(3, 0, &uv.Cell{Content: " ", Width: 1, Style: uv.Style{Bg: color.RGBA{R: 255, A: 255}}})
+				return Frame{}
+			}, func(tea.Msg) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
+			d.Update(tea.WindowSizeMsg{Width: 10, Height: 3})
+			d.Refresh()
+			d.Close()
+			got := out.String()
+			if !strings.Contains(got, "\x1b%G") || strings.Contains(got, "\x1b%@") != after {
+				t.Errorf("%q: it isn't told %q", language, got)
+			}
+			if all := sty == "" || language == "de_DE.UTF-8"; (strings.Contains(got, "Л") && strings.Contains(got, "漢")) != all || strings.Contains(got, "???") == all {
+				t.Errorf("%q, %q: it gets %q", language, sty, got)
+			}
+		}
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		env  string

@@ -43,14 +43,17 @@ func (d *Display) place(line uv.Line) {
 		} else if x >= end {
 			c.Content, c.Width = " ", 1
 		}
+		if d.ascii && strings.ContainsFunc(c.Content, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			c.Content = strings.Repeat("?", c.Width)
+		}
 		if d.inScreen {
 			c.Style.Attrs &^= uv.AttrItalic // it would be reversed
-			if c.Content == " " && c.Style.Bg != nil {
+			if c.Content == " " && c.Style.Bg != nil && !d.ascii {
 				c.Content = coloured
 				continue
 			}
 		}
-		if len(c.Content) < 2 || c.Width < 1 || !d.doubtful(c.Content) {
+		if d.ascii || len(c.Content) < 2 || c.Width < 1 || !d.doubtful(c.Content) {
 			continue
 		}
 		p := placed{text: c.Content, x: x, width: c.Width}

@@ -120,7 +120,7 @@ func TestWithinScreen(t *testing.T) {
 		environ []string
 		written int
 		italic  bool
-	}{{nil, 0, true}, {[]string{"STY=1.pts-0.host"}, 20, false}} {
+	}{{nil, 0, true}, {[]string{"STY=1.pts-0.host", "LANG=C.UTF-8"}, 20, false}} {
 		text := bytesOf(t, 20, 2, ground, tt.environ...)
 		if strings.Count(text, coloured) != tt.written || strings.Contains(text, "\x1b[3mi") != tt.italic {
 			t.Errorf("with %v it is drawn by %q", tt.environ, text)

@@ -71,7 +71,7 @@ func TestTheTerminalShowsTheFrame(t *testing.T) {
 			}
 			return Frame{Cursor: tea.NewCursor(1, 1)}
 		}
-		environ := []string{"STY=" + rapid.SampledFrom([]string{"", "1.pts"}).Draw(t, "STY"), "TERM=" + rapid.SampledFrom([]string{"xterm-256color", "screen", "tmux-256color", "linux", "xterm-kitty"}).Draw(t, "TERM")}
+		environ := []string{"LC_ALL=C.UTF-8", "STY=" + rapid.SampledFrom([]string{"", "1.pts"}).Draw(t, "STY"), "TERM=" + rapid.SampledFrom([]string{"xterm-256color", "screen", "tmux-256color", "linux", "xterm-kitty"}).Draw(t, "TERM")}
 		d, err := Open(strings.NewReader(""), on, environ, draw, func(tea.Msg) {})
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -25,8 +26,20 @@ const (
 )
 
 // ordinary undoes what a program that ran before may have left: looks, margins, inserting,
-// an origin of its own, lines that don't wrap, another character set.
-const ordinary = ansi.ResetStyle + "\x1b[r" + ansi.ResetModeInsertReplace + ansi.ResetModeOrigin + ansi.SetModeAutoWrap + "\x1b(B\x0f"
+// an origin of its own, lines that don't wrap, another character set. Text is UTF-8: in a
+// terminal that takes it for something else, parts of letters are control characters.
+const ordinary = inUTF8 + ansi.ResetStyle + "\x1b[r" + ansi.ResetModeInsertReplace + ansi.ResetModeOrigin + ansi.SetModeAutoWrap + "\x1b(B\x0f"
+
+const (
+	inUTF8  = "\x1b%G"
+	notUTF8 = "\x1b%@"
+)
+
+// language is the person's, and whether that is written in UTF-8.
+func language(env uv.Environ) (name string, unicode bool) {
+	name = strings.ToLower(cmp.Or(env.Getenv("LC_ALL"), env.Getenv("LC_CTYPE"), env.Getenv("LANG")))
+	return name, strings.Contains(name, "utf-8") || strings.Contains(name, "utf8")
+}
 
 // keyboard is what is asked of terminals that tell keys apart: by codes of their own, and
 // of keys whose letter isn't Latin which key of a US keyboard is in their place.
@@ -89,6 +102,9 @@ func (t *tty) leave() {
 	}
 	if t.clusters {
 		words += ansi.ResetModeUnicodeCore
+	}
+	if name, unicode := language(t.env); !unicode && name != "" && name != "c" && name != "posix" {
+		words += notUTF8 // those have but ASCII's letters
 	}
 	_, _ = io.WriteString(t.w, words+leaving) // a terminal that is gone needs no more
 	if t.in != nil {
