@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -85,6 +86,27 @@ func TestHeldKeyDecidesOnce(t *testing.T) {
 			d.shows("once only: the key is held down")
 		})
 	}
+}
+
+// What didn't make a rule, as its key was held down, does so once that is let go.
+func TestHeldKeyLeavesTheRule(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, "3", "g", "j")
+	d.calmly("A")
+	d.idle()
+	d.press("enter")
+	d.shows("too soon")
+	d.hold("enter", 500*time.Millisecond)
+	d.shows("once only: the key is held down")
+	allowed := func() bool {
+		return slices.ContainsFunc(d.c.Calls(), func(c string) bool { return strings.HasPrefix(c, "allow") })
+	}
+	if allowed() {
+		t.Errorf("it was asked for %q", d.c.Calls())
+	}
+	d.calmly("enter")
+	d.until("the rule is made", allowed)
 }
 
 // Enter, held down since it chose the command, doesn't write what that asks a name for.

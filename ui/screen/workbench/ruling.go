@@ -63,10 +63,14 @@ func (r *ruling) make(rule api.Rule, d dialog.Dialog) tea.Cmd {
 		}
 		return nil
 	}
-	return r.once(func() tea.Cmd {
+	do := func() tea.Cmd {
 		r.desk.Decided = r.cfg.Now()
 		return ask(r.core, "making the rule", add, made)
-	})
+	}
+	if d != nil {
+		return r.desk.Once(d, do)
+	}
+	return r.once(do)
 }
 
 // take takes a rule back; d is where that was asked, or nil.
