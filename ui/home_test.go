@@ -369,7 +369,7 @@ func TestHomeKills(t *testing.T) {
 	}
 	d.press("ctrl+k")
 	d.calmly("y")
-	d.until("it is killed", func() bool { return kills() == 2 })
+	d.until("it is killed, and the list read again", func() bool { return kills() == 2 && !strings.Contains(d.text(), "agent-1") })
 	d.press("j", "ctrl+k")
 	d.shows("it has ended")
 }
