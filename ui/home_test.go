@@ -542,8 +542,8 @@ func TestGoldenHome(t *testing.T) {
 				if !beside && s.name == "empty" {
 					d.shows("Screen of")
 				}
-				d.until("the list is read", func() bool { return !d.m.home.Reading() })
 				d.idle()
+				d.until("the list is read", func() bool { return !d.m.home.Reading() }) // maybe once more
 				d.golden()
 			})
 		}
