@@ -542,8 +542,10 @@ func TestGoldenHome(t *testing.T) {
 				if !beside && s.name == "empty" {
 					d.shows("Screen of")
 				}
+				read := func() bool { return !d.m.home.Reading() }
+				d.until("the list is read", read)
 				d.idle()
-				d.until("the list is read", func() bool { return !d.m.home.Reading() }) // maybe once more
+				d.until("the list is read once more, if it is", read)
 				d.golden()
 			})
 		}
