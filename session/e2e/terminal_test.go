@@ -65,6 +65,7 @@ func (p *person) start(cols, rows int, command func(context.Context) *exec.Cmd) 
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	tm := &terminal{t: p.t, cmd: command(ctx), done: make(chan struct{}), screen: screen.New(cols, rows), changed: make(chan struct{})}
+	tm.screen.At(0) // its clock stands: a frame is whole when its end came, however busy the machine
 	master, err := pty.StartWithSize(tm.cmd, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)})
 	if err == nil {
 		tm.pty, err = closable(master)
@@ -139,10 +140,24 @@ func (tm *terminal) read() {
 	tm.exit = tm.cmd.Wait()
 }
 
-// look calls f with the screen.
+// look calls f with the screen, which a person never sees between a frame's beginning
+// and its end.
 func (tm *terminal) look(f func(s *screen.Screen)) {
 	tm.mu.Lock()
 	defer tm.mu.Unlock()
+	for over := false; !over; {
+		if _, whole := tm.screen.Seen(); whole {
+			break
+		}
+		changed := tm.changed
+		tm.mu.Unlock()
+		select {
+		case <-changed:
+		case <-tm.done:
+			over = true
+		}
+		tm.mu.Lock()
+	}
 	f(tm.screen)
 }
 

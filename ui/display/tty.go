@@ -84,10 +84,13 @@ func (t *tty) begin() error {
 		}
 		t.before = state
 	}
-	words := entering + areYouWell + ansi.PushKittyKeyboard(keyboard)
+	words := entering
 	if answers(t.env) {
 		words += ansi.RequestModeSynchronizedOutput + ansi.RequestModeUnicodeCore
 	}
+	// Its answer comes after all those and lets the first frame be drawn: that one is
+	// whole already where a frame can be, and has the widths that the next ones have.
+	words += areYouWell + ansi.PushKittyKeyboard(keyboard)
 	_, err := io.WriteString(t.w, words)
 	return err
 }
