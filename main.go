@@ -73,12 +73,12 @@ func run(args []string) int {
 	}
 	if ok || errors.As(err, &s) {
 		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, s) {
-			cli.PrintError(os.Stderr, err)
+			cli.PrintError(cli.Words(os.Stderr), err)
 		}
 		return s.Code()
 	}
 	if err != nil {
-		cli.PrintError(os.Stderr, err)
+		cli.PrintError(cli.Words(os.Stderr), err)
 	}
 	var failed *launch.Error
 	if errors.As(err, &failed) {
@@ -110,6 +110,8 @@ func command() *cobra.Command {
 		Version: api.Build(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return attach(cmd.Context(), "") },
 	}
+	root.SetOut(cli.Words(os.Stdout))
+	root.SetErr(cli.Words(os.Stderr))
 	cli.Plain(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %w; %s --help lists its flags", cli.ErrUsage, err, cmd.CommandPath())
@@ -417,7 +419,7 @@ func give(r *launch.Request, usual, vars []string) error {
 		return fmt.Errorf("%w: %w", cli.ErrUsage, err)
 	}
 	for _, v := range launch.Beware(vars) {
-		fmt.Fprintln(os.Stderr, "stepbox: beware:", v)
+		fmt.Fprintln(cli.Words(os.Stderr), "stepbox: beware:", v)
 	}
 	r.Vars = slices.Concat(usual, vars)
 	return nil

@@ -83,7 +83,7 @@ func editConfig() *cobra.Command {
 				return fmt.Errorf("cannot make %q: %w", c.File, err)
 			}
 			editor := exec.CommandContext(cmd.Context(), "/bin/sh", "-c", c.Editor+` "$@"`, c.Editor, c.File) // as git runs one
-			editor.Stdin, editor.Stdout, editor.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
+			editor.Stdin, editor.Stdout, editor.Stderr = os.Stdin, terminal(cmd.OutOrStdout()), terminal(cmd.ErrOrStderr())
 			if err := editor.Run(); err != nil {
 				return fmt.Errorf("the editor %q failed: %w; editor in %q names another, or else VISUAL or EDITOR", c.Editor, err, c.File)
 			}

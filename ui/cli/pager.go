@@ -34,6 +34,9 @@ func (d *differ) paint(colour, text string) string {
 func noColour() bool { return os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" }
 
 func isTerminal(readerOrWriter any) bool {
+	if a, ok := readerOrWriter.(ascii); ok {
+		readerOrWriter = a.Writer
+	}
 	f, ok := readerOrWriter.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
@@ -44,7 +47,7 @@ func isTerminal(readerOrWriter any) bool {
 func page(ctx context.Context, out io.Writer) (w io.Writer, done func() error) {
 	line := config.Load(os.Getenv).Pager
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
-	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	cmd.Stdout, cmd.Stderr = terminal(out), os.Stderr
 	// What is shown can't have less run or write anything, nor act on the terminal.
 	cmd.Env = append(os.Environ(), "LESSSECURE=1")
 	if os.Getenv("LESS") == "" {
@@ -54,7 +57,11 @@ func page(ctx context.Context, out io.Writer) (w io.Writer, done func() error) {
 	if err != nil || line == "cat" || cmd.Start() != nil {
 		return out, func() error { return nil }
 	}
-	return left{in}, func() error {
+	w = left{in}
+	if _, ok := out.(ascii); ok {
+		w = ascii{w}
+	}
+	return w, func() error {
 		_ = in.Close()
 		var code *exec.ExitError
 		if err := cmd.Wait(); err != nil && !errors.As(err, &code) {

@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"stepbox/ui/config"
 	"stepbox/ui/intent"
 	"stepbox/ui/layout"
+	"stepbox/ui/paint"
 )
 
 // NoArgs refuses arguments as a fault of the command line.
@@ -41,6 +43,34 @@ func paneSize(cols, rows int) (int, int) {
 		return cols, rows
 	}
 	return p.Dx(), p.Dy()
+}
+
+// Words is where words for a person are written: f, or f in ASCII where it is a terminal
+// whose person's language isn't in UTF-8. Such a terminal takes parts of letters for
+// control characters.
+func Words(f *os.File) io.Writer {
+	if name, utf8 := config.Language(os.Getenv); name == "" || utf8 || !isTerminal(f) {
+		return f
+	}
+	return ascii{f}
+}
+
+// ascii takes any words, and writes them in ASCII.
+type ascii struct{ io.Writer }
+
+func (a ascii) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(a.Writer, paint.InASCII(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// terminal is w for a program of the person's, which knows their language.
+func terminal(w io.Writer) io.Writer {
+	if a, ok := w.(ascii); ok {
+		return a.Writer
+	}
+	return w
 }
 
 // ErrSaid marks errors that need no more words.

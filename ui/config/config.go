@@ -68,8 +68,15 @@ func OnlyASCII(getenv func(string) string) bool {
 	case term == "linux", term == "dumb", strings.HasPrefix(term, "vt"):
 		return true
 	}
-	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
-	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
+	name, utf8 := Language(getenv)
+	return name != "" && !utf8
+}
+
+// Language is the one that a person's letters are of, in small letters, and whether it is
+// written in UTF-8. See locale(7).
+func Language(getenv func(string) string) (name string, utf8 bool) {
+	name = strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return name, strings.Contains(name, "utf-8") || strings.Contains(name, "utf8")
 }
 
 // When says when a person is told beyond the screen that something waits.

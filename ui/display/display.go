@@ -24,6 +24,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/ui/config"
 )
 
 // Pace. The first change after a pause is drawn at once. Shortly after a key what
@@ -98,7 +100,7 @@ func Open(in io.Reader, out io.Writer, environ []string, draw func(uv.ScreenBuff
 	if err := d.enter(in, out, uv.Environ(environ)); err != nil {
 		return nil, err
 	}
-	_, unicode := language(d.env)
+	_, unicode := config.Language(d.env.Getenv)
 	d.inScreen = d.env.Getenv("STY") != ""
 	d.ascii = d.inScreen && !unicode
 	d.pace.ask(time.Now())

@@ -1,7 +1,6 @@
 package display
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 	"golang.org/x/term"
+
+	"stepbox/ui/config"
 )
 
 // Modes that hold while the interface is shown, and what undoes them.
@@ -34,12 +35,6 @@ const (
 	inUTF8  = "\x1b%G"
 	notUTF8 = "\x1b%@"
 )
-
-// language is the person's, and whether that is written in UTF-8.
-func language(env uv.Environ) (name string, unicode bool) {
-	name = strings.ToLower(cmp.Or(env.Getenv("LC_ALL"), env.Getenv("LC_CTYPE"), env.Getenv("LANG")))
-	return name, strings.Contains(name, "utf-8") || strings.Contains(name, "utf8")
-}
 
 // keyboard is what is asked of terminals that tell keys apart: by codes of their own, and
 // of keys whose letter isn't Latin which key of a US keyboard is in their place.
@@ -106,7 +101,7 @@ func (t *tty) leave() {
 	if t.clusters {
 		words += ansi.ResetModeUnicodeCore
 	}
-	if name, unicode := language(t.env); !unicode && name != "" && name != "c" && name != "posix" {
+	if name, unicode := config.Language(t.env.Getenv); !unicode && name != "" && name != "c" && name != "posix" {
 		words += notUTF8 // those have but ASCII's letters
 	}
 	_, _ = io.WriteString(t.w, words+leaving) // a terminal that is gone needs no more

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -107,6 +108,17 @@ func shown(dst uv.Screen, s string) string {
 		}
 		return r
 	}, s)
+}
+
+// InASCII is text with our signs as ASCII has them, and a ? for what else it doesn't have.
+func InASCII(s string) string {
+	own, _ := writers()
+	return strings.Map(func(r rune) rune {
+		if r >= utf8.RuneSelf {
+			return '?'
+		}
+		return r
+	}, own[ASCII].Replace(s))
 }
 
 // Spelled is text of the agent's in which nothing is drawn as a sign of ours, or as what
