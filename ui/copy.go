@@ -90,7 +90,7 @@ func (m *Model) afterCopy(c copied) tea.Cmd {
 	case c.by == "":
 		return m.tell(themes.Info, sent)
 	case c.by == "tmux":
-		return m.tell(themes.OK, "✓ copied to tmux: "+what+"; and on, if your terminal takes it")
+		return m.tell(themes.OK, "✓ copied to tmux: "+what+" (and to your clipboard, if the terminal takes it)")
 	}
 	return m.tell(themes.OK, "✓ copied "+what)
 }

@@ -117,7 +117,7 @@ func (d *Details) changes(dst uv.Screen, width int) (out []row) {
 		return append(out, row{}, muted(d.unread))
 	}
 	for i, f := range d.diffs {
-		if out = append(out, differences(dst, []api.FileDiff{f}, false, width, mostDiff)...); len(out) > mostDiff || i+1 == maxDiffs {
+		if out = append(out, differences(dst, []api.FileDiff{f}, false, width, mostDiff)...); len(out) > mostDiff || i+1 == maxDiffs && d.now[0] > maxDiffs {
 			return append(out[:min(len(out), mostDiff)], muted("⋯ it goes on; "+keys.First(intent.Read{}, keys.Reading)+" opens all of it in your pager"))
 		}
 	}

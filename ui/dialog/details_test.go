@@ -23,3 +23,19 @@ func TestDetailsOfALongDifference(t *testing.T) {
 		t.Errorf("%d rows, for which %v things were made", rows, made)
 	}
 }
+
+// Details say that there is more than they show only where there is.
+func TestDetailsOfManyFiles(t *testing.T) {
+	dst := paint.Screen{ScreenBuffer: uv.NewScreenBuffer(120, 40)}
+	for _, files := range []int{1, maxDiffs, maxDiffs + 1} {
+		d := &Details{now: [3]int{files}}
+		for range min(files, maxDiffs) {
+			d.diffs = append(d.diffs, api.FileDiff{Change: api.Change{Path: "empty"}})
+		}
+		rows := d.changes(dst, 88)
+		more := strings.Contains(rows[len(rows)-1].spans[0].s, "it goes on")
+		if more != (files > maxDiffs) {
+			t.Errorf("of %d files it goes on: %v", files, more)
+		}
+	}
+}
