@@ -33,6 +33,16 @@ func put(d *driver, q api.Question) {
 	d.until("the question is held", func() bool { return d.m.bench.Held() > before })
 }
 
+// Why a key did nothing is said no longer than it is so.
+func TestWhyIsSaidWhileItIsSo(t *testing.T) {
+	t.Parallel()
+	d := bench(t, sceneWorkbench(), 120, 35, "plain")
+	d.press(leader, "a")
+	d.shows("nothing is held")
+	put(d, ask(6, 14, "make install"))
+	d.lacks("nothing is held")
+}
+
 func TestApproveAndDeny(t *testing.T) {
 	t.Parallel()
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")

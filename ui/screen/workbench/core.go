@@ -67,6 +67,9 @@ func (c *core) said() notice {
 		return notice{text: c.Spin + " " + c.doing[n-1], token: themes.Info}
 	}
 	n := c.notice
+	if n.holds != nil && !n.holds() {
+		return notice{}
+	}
 	if n.more != nil {
 		n.text += n.more()
 	}

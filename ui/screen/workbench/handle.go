@@ -15,6 +15,7 @@ import (
 func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
 	if why := s.Why(i); why != "" {
 		s.answerKey(themes.Info, why)
+		s.notice.holds = func() bool { return s.Why(i) == why }
 		return nil
 	}
 	if s.view.handle(i) {

@@ -18,6 +18,7 @@ type notice struct {
 	token themes.Token
 	until time.Time
 	more  func() string // what is said behind it, as the keys are now; nil: nothing
+	holds func() bool   // whether it is still so; nil: it was about what happened
 	ofKey bool          // it answers a key: it stands on the last line, wherever the keys are
 }
 
