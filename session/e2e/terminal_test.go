@@ -16,6 +16,7 @@ import (
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
@@ -49,6 +50,7 @@ type terminal struct {
 
 	mu      sync.Mutex
 	screen  *screen.Screen // guarded by mu
+	seen    []string       // guarded by mu; the rows of the last whole frame
 	raw     bytes.Buffer   // guarded by mu; all that was printed
 	changed chan struct{}  // guarded by mu; closed at the next change
 	exit    error          // set before done is closed
@@ -64,7 +66,7 @@ func (p *person) open(cols, rows int, args ...string) *terminal {
 func (p *person) start(cols, rows int, command func(context.Context) *exec.Cmd) *terminal {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	tm := &terminal{t: p.t, cmd: command(ctx), done: make(chan struct{}), screen: screen.New(cols, rows), changed: make(chan struct{})}
+	tm := &terminal{t: p.t, cmd: command(ctx), done: make(chan struct{}), screen: screen.New(cols, rows), seen: make([]string, rows), changed: make(chan struct{})}
 	tm.screen.At(0) // its clock stands: a frame is whole when its end came, however busy the machine
 	master, err := pty.StartWithSize(tm.cmd, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)})
 	if err == nil {
@@ -123,8 +125,7 @@ func (tm *terminal) read() {
 		replies = replies[:0]
 		tm.mu.Lock()
 		if n > 0 {
-			tm.screen.Write(line[:n])
-			tm.raw.Write(line[:n])
+			tm.show(line[:n])
 			line = line[n:]
 		}
 		close(tm.changed)
@@ -140,30 +141,32 @@ func (tm *terminal) read() {
 	tm.exit = tm.cmd.Wait()
 }
 
-// look calls f with the screen, which a person never sees between a frame's beginning
-// and its end.
+// show feeds the screen, and notes what a person sees then: frames that are whole.
+func (tm *terminal) show(p []byte) {
+	tm.raw.Write(p)
+	for len(p) > 0 {
+		n := len(p)
+		if i := bytes.Index(p, []byte(ansi.ResetModeSynchronizedOutput)); i >= 0 {
+			n = i + len(ansi.ResetModeSynchronizedOutput)
+		}
+		tm.screen.Write(p[:n])
+		if _, whole := tm.screen.Seen(); whole {
+			tm.seen = tm.screen.Text()
+		}
+		p = p[n:]
+	}
+}
+
+// look calls f with the screen.
 func (tm *terminal) look(f func(s *screen.Screen)) {
 	tm.mu.Lock()
 	defer tm.mu.Unlock()
-	for over := false; !over; {
-		if _, whole := tm.screen.Seen(); whole {
-			break
-		}
-		changed := tm.changed
-		tm.mu.Unlock()
-		select {
-		case <-changed:
-		case <-tm.done:
-			over = true
-		}
-		tm.mu.Lock()
-	}
 	f(tm.screen)
 }
 
 // rows is what is on the screen.
 func (tm *terminal) rows() (out []string) {
-	tm.look(func(s *screen.Screen) { out = s.Text() })
+	tm.look(func(*screen.Screen) { out = tm.seen })
 	return out
 }
 
@@ -369,7 +372,10 @@ func (tm *terminal) agentShows(words string) {
 // resize changes the terminal's size.
 func (tm *terminal) resize(cols, rows int) {
 	tm.t.Helper()
-	tm.look(func(s *screen.Screen) { s.Resize(cols, rows) })
+	tm.look(func(s *screen.Screen) {
+		s.Resize(cols, rows)
+		tm.seen = s.Text()
+	})
 	if err := pty.Setsize(tm.pty, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}); err != nil {
 		tm.t.Fatal(err)
 	}
