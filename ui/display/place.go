@@ -22,10 +22,6 @@ type placed struct {
 	edge     bool // it may reach the last column, where some terminals would go on below
 }
 
-// mostColumns is what a terminal draws of one character at most: two for each rune, which
-// in 64 bytes are few.
-const mostColumns = 64
-
 // mostPlaced bounds how many are remembered.
 const mostPlaced = 4096
 
@@ -57,7 +53,8 @@ func (d *Display) place(line uv.Line) {
 			continue
 		}
 		p := placed{text: c.Content, x: x, width: c.Width}
-		p.edge = x+mostColumns >= len(line) && x+max(c.Width, ansi.StringWidthWc(c.Content), 2) >= len(line)
+		// No byte takes more than a column.
+		p.edge = x+len(c.Content) >= len(line) && x+max(c.Width, ansi.StringWidthWc(c.Content), 2) >= len(line)
 		known, ok := d.places[p]
 		if !ok {
 			if len(d.places) >= mostPlaced {

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/session/screen"
 )
@@ -71,6 +72,18 @@ func TestHardCharacters(t *testing.T) {
 		if n := strings.Count(text, h.text); n < 2 {
 			t.Errorf("%s was written %d times", h.name, n)
 		}
+	}
+}
+
+// What a terminal may take for a row and more doesn't go on in the next one.
+func TestCharacterOfManyParts(t *testing.T) {
+	long := "क" + strings.Repeat("\u093e", 200)
+	text := bytesOf(t, 120, 2, func(dst uv.ScreenBuffer) Frame {
+		dst.SetCell(0, 0, &uv.Cell{Content: long, Width: 1})
+		return Frame{}
+	})
+	if !strings.Contains(text, ansi.ResetModeAutoWrap+" "+ansi.CHA(1)+long) {
+		t.Errorf("it may wrap: %q", text)
 	}
 }
 

@@ -61,6 +61,21 @@ func TestShorten(t *testing.T) {
 	}
 }
 
+// Parts that some terminals join into one character hide nothing that comes after them.
+func TestShortenJoined(t *testing.T) {
+	for _, parts := range []string{"\u1100" + strings.Repeat("\u1161", 99), "क" + strings.Repeat("\u093e", 999)} {
+		for _, m := range []ansi.Method{ansi.WcWidth, ansi.GraphemeWidth} {
+			s := screen(80, 1)
+			s.Method = m
+			Clip(s, 0, 0, 80, "ab "+parts+"; hidden", uv.Style{})
+			row := s.Render()
+			if !strings.HasPrefix(row, "ab ") || !strings.Contains(row, "hidden") && !strings.Contains(row, "…") {
+				t.Errorf("by %v it is drawn as %q", m, row)
+			}
+		}
+	}
+}
+
 func TestWrap(t *testing.T) {
 	s := screen(1, 1)
 	for _, tt := range []struct {

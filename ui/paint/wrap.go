@@ -16,11 +16,13 @@ func Shorten(dst uv.Screen, s string, width int) string {
 	}
 	// Each character takes a column at least, once it is clean: what is far
 	// beyond the end need not be looked at.
-	s = shown(dst, Clean(api.Trim(s, 8*width+64)))
-	if len(s) <= width && ascii(s) {
-		return s
+	near := api.Trim(s, 8*width+64)
+	clean := shown(dst, Clean(near))
+	if len(near) == len(s) && widthOf(method(dst), clean) <= width {
+		return clean
 	}
-	return method(dst).Truncate(s, width, ellipsis(dst))
+	// What the terminal doesn't join, the library joins, and takes it to fit, but for the blanks.
+	return method(dst).Truncate(clean+strings.Repeat(" ", width+1), width, ellipsis(dst))
 }
 
 // ShortenLeft cuts clean text at its start: for paths, whose end tells more.
