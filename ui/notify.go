@@ -159,6 +159,7 @@ func osc(way, title, text string, getenv func(string) string) string {
 	if way == "auto" {
 		way = wayOf(getenv)
 	}
+	title, text = told(title, getenv), told(text, getenv)
 	var out string
 	switch way {
 	case "9":

@@ -132,3 +132,14 @@ func TestSettingsReload(t *testing.T) { // not beside others: keys are the proce
 		d.shows(c.says)
 	}
 }
+
+// GNU screen may take each byte for a character, some of which end what it is told: what an
+// agent says after them isn't drawn, nor obeyed.
+func TestNotifyInScreen(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"STY": "1.pts-0.host", "KITTY_WINDOW_ID": "1"}
+	out := osc("auto", "stepbox: м", "› "+harmless("МЛ2J"), func(name string) string { return env[name] })
+	if out == "" || strings.ContainsFunc(out, func(r rune) bool { return r > '~' }) {
+		t.Errorf("it is told %q", out)
+	}
+}

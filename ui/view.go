@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -28,8 +27,7 @@ func (m *Model) Draw(dst uv.ScreenBuffer) display.Frame {
 	return out
 }
 
-// title is a window's title in characters that get through to it. GNU screen hands on the
-// last eight bits of each, and some of those end the title in the middle of the screen.
+// title is a window's title in characters that get through to it.
 func (m *Model) title(s string) string {
 	dst := paint.Screen{ScreenBuffer: uv.ScreenBuffer{Method: m.method}, Signs: m.palette.Signs}
 	screen := m.opt.Getenv("STY") != ""
@@ -37,15 +35,17 @@ func (m *Model) title(s string) string {
 		dst.Signs = max(dst.Signs, paint.ASCII)
 	}
 	s = paint.Shorten(dst, s, titleCells)
-	if !screen {
+	return told(s, m.opt.Getenv)
+}
+
+// told is what a terminal is told beside frames. GNU screen hands on the last eight bits of
+// each character, or takes each byte for one, and some of those end it in the middle of the
+// screen.
+func told(s string, getenv func(string) string) string {
+	if getenv("STY") == "" {
 		return s
 	}
-	return strings.Map(func(r rune) rune {
-		if r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
+	return paint.InASCII(s)
 }
 
 func (m *Model) frame(cells uv.ScreenBuffer) (out display.Frame) {
