@@ -140,27 +140,30 @@ func TestDetailsShowTheDiff(t *testing.T) {
 	d.shows("+     if len(s) == 0 {")
 }
 
-// What an action changes while its details are shown, they show.
+// What an action changes while its details are shown, they show; as much of something else, too.
 func TestDetailsShowTheDiffOfWhatGoesOn(t *testing.T) {
 	t.Parallel()
-	c := sceneWorkbench()
-	later := c.diffs
-	c.diffs = nil
-	d := bench(t, c, 80, 40, "plain")
-	a := api.Action{N: 30, Kind: api.KindCommand, State: api.ActionRunning, Title: "make", StartedAt: sceneNow}
-	d.c.Put(api.Event{Action: &a})
-	d.idle()
-	d.press(leader, "4", "G", "enter")
-	d.shows("Command #30")
-	d.idle()
-	unlock := c.lock()
-	c.diffs = later
-	unlock()
-	a.State, a.Files, a.Added = api.ActionEnded, 1, 12
-	d.c.Put(api.Event{Action: &a})
-	d.shows("1 file, +12")
-	d.send(clock{})
-	d.shows("+     if len(s) == 0 {")
+	for _, a := range []api.Action{{}, {Files: 1, Added: 12, After: 7}} {
+		c := sceneWorkbench()
+		later := c.diffs
+		c.diffs = nil
+		d := bench(t, c, 80, 40, "plain")
+		a.N, a.Kind, a.State, a.Title, a.StartedAt = 30, api.KindCommand, api.ActionRunning, "make", sceneNow
+		before := a
+		d.c.Put(api.Event{Action: &before})
+		d.idle()
+		d.press(leader, "4", "G", "enter")
+		d.shows("Command #30")
+		d.idle()
+		unlock := c.lock()
+		c.diffs = later
+		unlock()
+		a.State, a.Files, a.Added, a.After = api.ActionEnded, 1, 12, 8
+		d.c.Put(api.Event{Action: &a})
+		d.shows("1 file, +12")
+		d.send(clock{})
+		d.shows("+     if len(s) == 0 {")
+	}
 }
 
 // A session's summary leads to all that it counted, whatever was filtered before.

@@ -34,8 +34,9 @@ type Details struct {
 	changed bool // files
 	diffs   []api.FileDiff
 	unread  string // why they aren't here, or aren't yet
-	now     [3]int // its files and lines
-	asked   [3]int // as they were when the differences were asked for
+	now     deed   // as it is,
+	asked   deed   // and was when the differences were asked for
+	reading bool   // they are on their way
 	execs   []api.Exec
 	loaded  bool
 	problem string
@@ -93,20 +94,29 @@ func (d *Details) SetExecs(execs []api.Exec, problem string) {
 
 // SetDiffs takes what the action changed, or why that can't be had.
 func (d *Details) SetDiffs(diffs []api.FileDiff, problem string) {
+	d.reading = false
 	if d.diffs, d.unread = diffs, ""; problem != "" {
 		d.unread = "the differences can't be read: " + problem
 	}
 }
 
+// deed is what tells that an action changed something: as much may be another thing.
+type deed struct {
+	files, added, removed int
+	after                 int64
+}
+
 // Lacks says whether the action has changed what isn't asked for yet, once.
 func (d *Details) Lacks() bool {
-	lacks := d.asked != d.now
-	d.asked = d.now
-	return lacks
+	if d.reading || d.now.files == 0 || d.asked == d.now {
+		return false
+	}
+	d.reading, d.asked = true, d.now
+	return true
 }
 
 // is takes what the action is now.
-func (d *Details) is(a api.Action) { d.now = [3]int{a.Files, a.Added, a.Removed} }
+func (d *Details) is(a api.Action) { d.now = deed{a.Files, a.Added, a.Removed, a.After} }
 
 // mostDiff bounds the rows of differences in details.
 const mostDiff = 200
@@ -117,7 +127,7 @@ func (d *Details) changes(dst uv.Screen, width int) (out []row) {
 		return append(out, row{}, muted(d.unread))
 	}
 	for i, f := range d.diffs {
-		if out = append(out, differences(dst, []api.FileDiff{f}, false, width, mostDiff)...); len(out) > mostDiff || i+1 == maxDiffs && d.now[0] > maxDiffs {
+		if out = append(out, differences(dst, []api.FileDiff{f}, false, width, mostDiff)...); len(out) > mostDiff || i+1 == maxDiffs && d.now.files > maxDiffs {
 			return append(out[:min(len(out), mostDiff)], muted("⋯ it goes on; "+keys.First(intent.Read{}, keys.Reading)+" opens all of it in your pager"))
 		}
 	}

@@ -28,7 +28,7 @@ func TestDetailsOfALongDifference(t *testing.T) {
 func TestDetailsOfManyFiles(t *testing.T) {
 	dst := paint.Screen{ScreenBuffer: uv.NewScreenBuffer(120, 40)}
 	for _, files := range []int{1, maxDiffs, maxDiffs + 1} {
-		d := &Details{now: [3]int{files}}
+		d := &Details{now: deed{files: files}}
 		for range min(files, maxDiffs) {
 			d.diffs = append(d.diffs, api.FileDiff{Change: api.Change{Path: "empty"}})
 		}
