@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
+	"stepbox/ui/intent"
 )
 
 // hold has a key come again as keyboards do that don't say so: after a while, and then often.
@@ -135,6 +137,56 @@ func TestHeldKeyWritesNothing(t *testing.T) {
 			d.until("it is written", written.Load)
 		})
 	}
+}
+
+// Enter, held down since it chose the command, begins no session with the form that opens.
+func TestHeldKeyBeginsNothing(t *testing.T) {
+	t.Parallel()
+	var begun atomic.Int64
+	d := drive(t, sceneWorkbench(), 120, 35, Options{Config: themed("plain"), Here: "/home/ada/src/parser", Start: func(context.Context, intent.Begin) (string, error) {
+		begun.Add(1)
+		return sceneSession().ID, nil
+	}})
+	d.shows("fix-tests")
+	d.idle()
+	d.press(":", "n", "e", "w", "enter")
+	d.shows("New session")
+	d.hold("enter", 500*time.Millisecond)
+	d.shows("once only: the key is held down")
+	if n := begun.Load(); n != 0 {
+		t.Errorf("%d began", n)
+	}
+	d.calmly("enter")
+	d.until("it began", func() bool { return begun.Load() == 1 })
+	d.shows("1 Terminal")
+}
+
+// Held down, the key that puts a session into the trash doesn't go on with the next ones.
+func TestHeldKeyTrashesOne(t *testing.T) {
+	t.Parallel()
+	c := many(7)
+	unlock := c.lock()
+	for i := range c.list {
+		c.list[i].Unapplied = 0
+	}
+	unlock()
+	d := drive(t, c, 100, 30, Options{Config: themed("plain")})
+	d.shows("bump-deps-0")
+	d.press("j", "D")
+	d.shows("u brings it back")
+	d.hold("D", 500*time.Millisecond)
+	n := 0
+	for i := range 7 {
+		if trashed(c, fmt.Sprintf("p%07d", i)) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d were put there", n)
+	}
+	d.shows("once only: the key is held down")
+	d.press("j", "k", "D")
+	d.until("one more is", func() bool { return trashed(c, "p0000001") })
 }
 
 // Pressed again, soon, the same key answers the next question.

@@ -85,7 +85,8 @@ type Screen struct {
 	seek   bool            // they are looked for once the list is shown: that takes as long as opening it
 
 	search  search
-	entered bool // enter was pressed before the list was of what was typed: it is carried out then
+	entered bool          // enter was pressed before the list was of what was typed: it is carried out then
+	begin   intent.Intent // a session is to begin, now that it is known that no key is held down
 	shown   preview
 	preview bool // it was turned on or off, against what the size would have
 	drag    selection.Mouse
@@ -206,8 +207,12 @@ func (s *Screen) choose(i int) {
 	}
 }
 
-// Leave is what was asked for and had to wait for the list: Open, or nil.
+// Leave is what was asked for and had to wait: Begin, Open for the list, or nil.
 func (s *Screen) Leave() intent.Intent {
+	if i := s.begin; i != nil {
+		s.begin = nil
+		return i
+	}
 	if !s.entered || s.past.line != s.search.words() {
 		return nil
 	}
@@ -320,7 +325,11 @@ func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, te
 		s.dialogs.Close(d)
 		return intent.Fork{}, nil
 	case intent.Begin:
-		return i, nil
+		cmd := s.inbox.desk.Once(d, func() tea.Cmd {
+			s.begin = i
+			return nil
+		})
+		return s.Leave(), cmd
 	case intent.Run:
 		s.dialogs.Close(d)
 		return s.handle(i.Intent)

@@ -16,6 +16,7 @@ import (
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
+	"stepbox/ui/state"
 )
 
 // What is taken of a name, tags and a note, in bytes.
@@ -90,7 +91,13 @@ func (s *Screen) trash(x api.Session) tea.Cmd {
 		s.dialogs.Open(dialog.ConfirmTrash(x, intent.Label{Session: x.ID, Is: l}))
 		return nil
 	}
-	return s.label(x.ID, l, nil)
+	return s.inbox.desk.Known(func(held bool) tea.Cmd {
+		if held {
+			s.Notice = state.HeldDown
+			return nil
+		}
+		return s.label(x.ID, l, nil)
+	})
 }
 
 // restore brings back the selected session, if it is in the trash, or the one that
