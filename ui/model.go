@@ -339,6 +339,9 @@ func (m *Model) goTo(to intent.Intent) tea.Cmd {
 		if !m.opt.NoFarewell || m.bench.Link().ID != m.opt.Session {
 			m.farewell = m.bench.Farewell()
 		}
+		if config.OnlyASCII(m.opt.Getenv) {
+			m.farewell = paint.InASCII(m.farewell)
+		}
 		m.close()
 		return tea.Quit
 	case intent.Home:

@@ -136,6 +136,22 @@ func TestDetachSaysSo(t *testing.T) {
 	}
 }
 
+// What is said once the screens are left is for a terminal that may not be in UTF-8.
+func TestDetachSaysSoInASCII(t *testing.T) {
+	t.Parallel()
+	c := sceneWorkbench()
+	s := sceneSession()
+	s.Name = "Л2J"
+	c.Put(api.Event{Session: &s})
+	d := drive(t, c, 120, 35, Options{Session: s.ID, Config: themed("plain"), Getenv: func(name string) string { return map[string]string{"LANG": "de_DE.ISO-8859-1"}[name] }})
+	d.until("its name is shown", func() bool { return d.m.bench != nil && d.m.bench.Name() == s.Name })
+	d.press(leader, "d")
+	d.until("it quits", func() bool { return d.quit })
+	if want := "Detached from ?2J;"; !strings.Contains(d.m.farewell, want) {
+		t.Errorf("said %q, want %q in it", d.m.farewell, want)
+	}
+}
+
 func TestUnknownSession(t *testing.T) {
 	t.Parallel()
 	d := drive(t, newFake(), 100, 30, Options{Session: "none"})
