@@ -8,6 +8,8 @@ package paint
 
 import (
 	"cmp"
+	"unicode/utf8"
+
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
@@ -127,7 +129,7 @@ func Text(dst uv.Screen, x, y, end int, s string, st uv.Style) int {
 			cell = uv.Cell{Content: s[:1], Width: 1, Style: st}
 			s = s[1:]
 		} else {
-			cluster, w := ansi.FirstGraphemeCluster(s, method)
+			cluster, w := firstOf(s, method)
 			if len(cluster) == 0 {
 				return x
 			}
@@ -153,6 +155,20 @@ func asciiRun(s string) int {
 		return 0
 	}
 	return 1
+}
+
+// firstOf is the first character of clean text, and its columns. One of more columns than any
+// has is of parts that the terminal doesn't join: as one it might have no room anywhere.
+func firstOf(s string, m ansi.Method) (string, int) {
+	if m == ansi.WcWidth {
+		s = api.Trim(s, 64) // no character has more
+	}
+	c, w := ansi.FirstGraphemeCluster(s, m)
+	if w > 8 {
+		_, n := utf8.DecodeRuneInString(c)
+		return c[:n], m.StringWidth(c[:n])
+	}
+	return c, w
 }
 
 func method(dst uv.Screen) ansi.Method {

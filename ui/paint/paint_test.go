@@ -76,6 +76,24 @@ func TestShortenJoined(t *testing.T) {
 	}
 }
 
+// Of a command nothing is left out, whatever parts a terminal may join.
+func TestWrapJoined(t *testing.T) {
+	in := "rm " + "क" + strings.Repeat("\u093e", 99) + " x"
+	for _, m := range []ansi.Method{ansi.WcWidth, ansi.GraphemeWidth} {
+		s := screen(40, 1)
+		s.Method = m
+		drawn := ""
+		for _, row := range Wrap(s, in, 40) {
+			Fill(s, s.Bounds(), uv.Style{})
+			Text(s, 0, 0, 40, row, uv.Style{})
+			drawn += s.Render()
+		}
+		if got, want := strings.ReplaceAll(drawn, " ", ""), strings.ReplaceAll(in, " ", ""); got != want {
+			t.Errorf("by %v it is drawn as %q", m, got)
+		}
+	}
+}
+
 func TestWrap(t *testing.T) {
 	s := screen(1, 1)
 	for _, tt := range []struct {

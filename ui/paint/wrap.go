@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	uv "github.com/charmbracelet/ultraviolet"
-	"github.com/charmbracelet/x/ansi"
 
 	"stepbox/session/api"
 )
@@ -95,7 +94,7 @@ func wrapRow(dst uv.Screen, s string, width int) []string {
 			n, w := 1, 1
 			if asciiRun(s[at:]) == 0 {
 				var c string
-				c, w = ansi.FirstGraphemeCluster(s[at:], m)
+				c, w = firstOf(s[at:], m)
 				n = max(len(c), 1)
 			}
 			if col+w > width && at > 0 {
@@ -125,7 +124,7 @@ func From(dst uv.Screen, s string, columns int) string {
 	s = shown(dst, Clean(s))
 	m := method(dst)
 	for columns > 0 && len(s) > 0 {
-		cluster, w := ansi.FirstGraphemeCluster(s, m)
+		cluster, w := firstOf(s, m)
 		if len(cluster) == 0 {
 			break
 		}
