@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -60,12 +61,6 @@ func run(m *testing.M) int {
 
 // build makes the program of the module that this package is in.
 func build(dir string) (string, error) {
-	// go test keeps results of what it can't see change. It sees what is
-	// listed here, so that a change of any file of the program runs the tests.
-	err := filepath.WalkDir("../..", func(_ string, _ fs.DirEntry, err error) error { return err })
-	if err != nil {
-		return "", err
-	}
 	file := filepath.Join(dir, "stepbox")
 	out, err := exec.Command("go", "build", "-o", file, "stepbox").CombinedOutput()
 	if err != nil {
@@ -76,6 +71,17 @@ func build(dir string) (string, error) {
 	}
 	return file, os.Chmod(dir, 0o755) // for the ordinary user
 }
+
+// listed has a change of any file of the program run the tests: go test keeps results of
+// what it can't see change, and sees what is looked at while tests run, not before.
+var listed = sync.OnceValue(func() error {
+	return filepath.WalkDir("../..", func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && e.Name() == ".git" {
+			return fs.SkipDir
+		}
+		return err
+	})
+})
 
 // TestAsOrdinaryUser runs the main ways through the program as a user with no
 // rights at all.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,7 +31,7 @@ type person struct {
 func newPerson(t testing.TB) *person {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "p") // short: sockets have short names
-	if err != nil {
+	if err = errors.Join(err, listed()); err != nil {
 		t.Fatal(err)
 	}
 	p := &person{t: t, dir: dir}
