@@ -194,7 +194,15 @@ func TestBadEnvironment(t *testing.T) {
 // Without a run-time folder of the host's the data folder has one.
 func TestRunRoot(t *testing.T) {
 	dir := host(t)
+	others := "/usr" // root's
+	if os.Getuid() == 0 {
+		others = t.TempDir()
+		if err := os.Chown(others, 12345, 12345); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for env, want := range map[string]string{
+		others:                     filepath.Join(dir, "data", "run"),
 		filepath.Join(dir, "run"):  filepath.Join(dir, "run", "stepbox"),
 		"":                         filepath.Join(dir, "data", "run"),
 		filepath.Join(dir, "none"): filepath.Join(dir, "data", "run"),

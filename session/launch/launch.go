@@ -97,11 +97,13 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 
 // RunRoot is the folder with the run-time folders of live sessions: below
-// XDG_RUNTIME_DIR, or below the data folder where there is none.
+// XDG_RUNTIME_DIR, or below the data folder where there is none, or it is another user's,
+// as su and sudo -E leave it: theirs is to be nobody else's (XDG Base Directory Specification).
 func RunRoot() (string, error) {
 	base := os.Getenv("XDG_RUNTIME_DIR")
 	dir := filepath.Join(base, "stepbox")
-	if st, err := os.Stat(base); err != nil || !st.IsDir() { // not set, or gone
+	var st unix.Stat_t
+	if err := unix.Stat(base, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Getuid() {
 		data, err := store.Dir()
 		if err != nil {
 			return "", err
@@ -111,7 +113,6 @@ func RunRoot() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("cannot make the run-time folder: %w", err)
 	}
-	var st unix.Stat_t
 	err := unix.Lstat(dir, &st)
 	switch {
 	case err != nil:
