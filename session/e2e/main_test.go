@@ -75,6 +75,9 @@ func build(dir string) (string, error) {
 // listed has a change of any file of the program run the tests: go test keeps results of
 // what it can't see change, and sees what is looked at while tests run, not before.
 var listed = sync.OnceValue(func() error {
+	if os.Getenv(ready) != "" {
+		return nil // it wasn't built here
+	}
 	return filepath.WalkDir("../..", func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() && e.Name() == ".git" {
 			return fs.SkipDir
