@@ -70,6 +70,7 @@ type Display struct {
 
 	inScreen bool // within GNU screen, see place
 	ascii    bool // which isn't told of UTF-8, and doesn't take it
+	console  bool // Linux's own, see place
 
 	changed bool      // since the last frame
 	waits   bool      // a message says when the next one is due
@@ -103,6 +104,7 @@ func Open(in io.Reader, out io.Writer, environ []string, draw func(uv.ScreenBuff
 	_, unicode := config.Language(d.env.Getenv)
 	d.inScreen = d.env.Getenv("STY") != ""
 	d.ascii = d.inScreen && !unicode
+	d.console = d.env.Getenv("TERM") == "linux"
 	d.pace.ask(time.Now())
 	d.diff = uv.NewTerminalRenderer(d.text, environ)
 	d.diff.SetFullscreen(true)

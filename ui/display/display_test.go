@@ -13,6 +13,8 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
+
+	"stepbox/session/screen"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -281,6 +283,29 @@ func TestTerminalIsLeftAsItWas(t *testing.T) {
 		if !strings.Contains(out.String(), undone) {
 			t.Errorf("%q is missing", undone)
 		}
+	}
+}
+
+// Where there is no other screen to come back from, nothing of the frame is left, and the
+// cursor is at the top.
+func TestNothingIsLeftOver(t *testing.T) {
+	var out bytes.Buffer
+	d, err := Open(strings.NewReader(""), &out, []string{"TERM=linux"}, func(dst uv.ScreenBuffer) Frame {
+		dst.SetCell(5, 2, &uv.Cell{Content: "x", Width: 1, Style: uv.Style{Attrs: uv.AttrReverse}})
+		return Frame{Cursor: tea.NewCursor(3, 1)}
+	}, func(tea.Msg) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Update(tea.ColorProfileMsg{Profile: colorprofile.ANSI})
+	d.Update(tea.WindowSizeMsg{Width: 10, Height: 3})
+	d.Refresh()
+	d.Close()
+	console := screen.New(10, 3)
+	_, _ = console.Write(regexp.MustCompile(`\x1b\[\?1049[hl]`).ReplaceAll(out.Bytes(), nil))
+	_, _ = console.Write([]byte("$"))
+	if got := strings.Join(console.Text(), "\n"); strings.TrimRight(got, " \n") != "$" {
+		t.Errorf("what is left is %q", got)
 	}
 }
 

@@ -42,6 +42,9 @@ func (d *Display) place(line uv.Line) {
 		if d.ascii && strings.ContainsFunc(c.Content, func(r rune) bool { return r >= utf8.RuneSelf }) {
 			c.Content = strings.Repeat("?", c.Width)
 		}
+		if d.console && (c.Style.Bg != nil || c.Style.Attrs&uv.AttrReverse != 0) {
+			c.Style.Attrs &^= uv.AttrBold // it would be brighter: black on a ground becomes grey
+		}
 		if d.inScreen {
 			c.Style.Attrs &^= uv.AttrItalic // it would be reversed
 			if c.Content == " " && c.Style.Bg != nil && !d.ascii {

@@ -3,6 +3,7 @@ package display
 import (
 	"bytes"
 	"image/color"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func hardFrame(dst uv.ScreenBuffer) Frame {
 // bytesOf is what a terminal gets of a frame.
 func bytesOf(t *testing.T, cols, rows int, draw func(uv.ScreenBuffer) Frame, environ ...string) string {
 	t.Helper()
-	d, err := Open(strings.NewReader(""), &bytes.Buffer{}, append(environ, "TERM=xterm-256color"), draw, func(tea.Msg) {})
+	d, err := Open(strings.NewReader(""), &bytes.Buffer{}, append([]string{"TERM=xterm-256color"}, environ...), draw, func(tea.Msg) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +138,22 @@ func TestWithinScreen(t *testing.T) {
 		text := bytesOf(t, 20, 2, ground, tt.environ...)
 		if strings.Count(text, coloured) != tt.written || strings.Contains(text, "\x1b[3mi") != tt.italic {
 			t.Errorf("with %v it is drawn by %q", tt.environ, text)
+		}
+	}
+}
+
+// Linux's console has bold text brighter: black on a coloured or reversed ground would be grey.
+func TestOnTheConsole(t *testing.T) {
+	bold := func(dst uv.ScreenBuffer) Frame {
+		dst.SetCell(0, 0, &uv.Cell{Content: "r", Width: 1, Style: uv.Style{Attrs: uv.AttrBold | uv.AttrReverse}})
+		dst.SetCell(0, 1, &uv.Cell{Content: "g", Width: 1, Style: uv.Style{Bg: ansi.Yellow, Attrs: uv.AttrBold}})
+		dst.SetCell(0, 2, &uv.Cell{Content: "b", Width: 1, Style: uv.Style{Attrs: uv.AttrBold}})
+		return Frame{}
+	}
+	for term, want := range map[string]int{"linux": 1, "xterm": 3} {
+		text := bytesOf(t, 5, 3, bold, "TERM="+term)
+		if n := len(regexp.MustCompile(`[[;]1[;m]`).FindAllString(text, -1)); n != want {
+			t.Errorf("%s: bold %d times in %q", term, n, text)
 		}
 	}
 }

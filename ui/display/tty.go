@@ -22,7 +22,8 @@ import (
 const (
 	entering = ansi.SetModeAltScreenSaveCursor + ordinary + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste + ansi.SetModeFocusEvent +
 		ansi.SetModeMouseButtonEvent + ansi.SetModeMouseExtSgr + ansi.SetModifyOtherKeys2 + ansi.RequestBackgroundColor
-	leaving = ansi.ResetModifyOtherKeys + ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseExtSgr + ansi.ResetModeFocusEvent +
+	// Where there is no other screen, as on Linux's console, what comes next begins on an empty one.
+	leaving = ansi.ResetStyle + ansi.CursorHomePosition + ansi.EraseScreenBelow + ansi.ResetModifyOtherKeys + ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseExtSgr + ansi.ResetModeFocusEvent +
 		ansi.ResetModeBracketedPaste + ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
 )
 
