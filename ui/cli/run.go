@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
+	"path/filepath"
 	"strings"
 
 	"stepbox/session/api"
@@ -51,10 +53,21 @@ func detached(ctx context.Context, w io.Writer, c *api.Client, id string) error 
 	for _, q := range held {
 		fmt.Fprintln(w, heldLine(id, q))
 	}
-	if os.Getenv("XDG_SESSION_ID") != "" {
+	if os.Getenv("XDG_SESSION_ID") != "" && !lingers("/var/lib/systemd/linger") {
 		fmt.Fprintln(w, "logging out ends it, unless lingering is on: loginctl enable-linger")
 	}
 	return nil
+}
+
+// lingers says whether what the person left running stays when they log out; logind has a
+// file for each whose does.
+func lingers(folder string) bool {
+	u, err := user.Current()
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(folder, u.Username))
+	return err == nil
 }
 
 // unapplied says on one line what becomes of an ended session's changes; nothing

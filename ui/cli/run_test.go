@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"testing"
+)
+
+// Whoever lingers isn't told that logging out ends what runs on.
+func TestLingers(t *testing.T) {
+	folder := t.TempDir()
+	if lingers(folder) || lingers(filepath.Join(folder, "none")) {
+		t.Error("nobody lingers")
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, me.Username), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if !lingers(folder) {
+		t.Error("not found")
+	}
+}
