@@ -427,6 +427,32 @@ func TestLeaderOnALateTerminal(t *testing.T) {
 	}
 }
 
+// On a terminal that is late again and again, what was seen before it was can be answered,
+// and nothing else.
+func TestLateAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	for _, place := range []string{"1", "4"} {
+		for _, seen := range []bool{false, true} {
+			d := bench(t, sceneWorkbench(), 120, 35, "plain")
+			d.press(leader, place)
+			put(d, ask(20, 20, "npm publish"))
+			d.advance(time.Second)
+			keys, want := []string{leader, "y"}, []api.Answer{api.AnswerApprove}
+			if place == "4" {
+				keys = []string{"a"}
+			}
+			if d.m.Drawn(!seen); !seen {
+				want = nil
+			}
+			for _, k := range keys {
+				d.m.Drawn(true)
+				d.press(k)
+			}
+			d.decided(want...)
+		}
+	}
+}
+
 // Who types while the next question is awaited doesn't have the end of it typed into the agent.
 func TestTypingIsNotCutInTwo(t *testing.T) {
 	t.Parallel()

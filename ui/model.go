@@ -176,12 +176,21 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmd, m.spin.While(!m.palette.Still && (m.beginning || m.home.Starting || m.bench != nil && m.bench.Busy())))
 }
 
-// Restart is called when nothing was drawn for a while: keys pressed meanwhile
+// Restart is called when the program stood still for a while: keys pressed meanwhile
 // were for what was seen before.
 func (m *Model) Restart() {
 	m.home.Restart()
 	if m.bench != nil {
 		m.bench.Restart()
+	}
+}
+
+// Drawn tells, before each message, whether what is seen is older than a blink: keys pressed
+// now may be for what was seen before.
+func (m *Model) Drawn(late bool) {
+	m.home.Drawn(late)
+	if m.bench != nil {
+		m.bench.Drawn(late)
 	}
 }
 

@@ -96,9 +96,7 @@ type program struct {
 }
 
 func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if p.display.Late() {
-		p.Restart()
-	}
+	p.Drawn(p.display.Late())
 	var cmd tea.Cmd
 	if !p.display.Update(msg) {
 		cmd = p.Model.Update(msg)

@@ -20,13 +20,14 @@ type Target struct {
 type Guard struct {
 	target Target
 	since  time.Time // when the target came into view or changed
+	seen   bool      // it was in view long enough, on a terminal that kept up
 	key    time.Time // the last key of any kind
 }
 
 // Shown tells what keys would decide now.
 func (g *Guard) Shown(t Target, now time.Time) {
 	if t != g.target {
-		g.target, g.since = t, now
+		g.target, g.since, g.seen = t, now, false
 	}
 }
 
@@ -81,7 +82,22 @@ func (p *Presses) Wait() *Wait {
 
 // Restart begins the quiet time anew: the window came back to the front, or
 // the program was stopped for a while, and what is on the screen is new to the eye.
-func (g *Guard) Restart(now time.Time) { g.since = now }
+func (g *Guard) Restart(now time.Time) { g.since, g.seen = now, false }
+
+// Drawn tells, before each message, whether the terminal lags behind. That begins the quiet
+// time anew, unless the target was seen before: what lags then is something else, and on a
+// slow machine or line something always does.
+func (g *Guard) Drawn(late bool, now time.Time) (anew bool) {
+	if !late {
+		g.seen = g.seen || now.Sub(g.since) >= QuietTime
+		return false
+	}
+	if g.seen {
+		return false
+	}
+	g.since = now
+	return true
+}
 
 // Care is how long what a key decides must have been in view before it counts.
 type Care int

@@ -177,6 +177,9 @@ func (s *Screen) beneath() tea.Cmd {
 // Restart begins the quiet time anew: what is on the screen is new to the eye.
 func (s *Screen) Restart() { s.inbox.desk.Guard.Restart(s.cfg.Now()) }
 
+// Drawn tells, before each message, whether the terminal lags behind.
+func (s *Screen) Drawn(late bool) { s.inbox.desk.Guard.Drawn(late, s.cfg.Now()) }
+
 // Held is how many questions wait in all live sessions.
 func (s *Screen) Held() int {
 	n := 0

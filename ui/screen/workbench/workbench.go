@@ -189,6 +189,14 @@ func (s *Screen) Restart() {
 	s.asking.strip.Restart(s.cfg.Now())
 }
 
+// Drawn tells, before each message, whether the terminal lags behind.
+func (s *Screen) Drawn(late bool) {
+	s.asking.desk.Guard.Drawn(late, s.cfg.Now())
+	if s.asking.strip.Drawn(late, s.cfg.Now()) {
+		s.asking.aimed = state.Target{}
+	}
+}
+
 // follow is called at the end of every update: it brings the layout, the agent's
 // size, dialogs and the quiet time in line with what will be drawn next, and
 // fetches what that lacks.
