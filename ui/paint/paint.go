@@ -214,14 +214,15 @@ func Fill(dst uv.Screen, area uv.Rectangle, st uv.Style) {
 
 // Ground gives every cell of an area that has no background of its own the
 // ground's, so that a row's highlight lies beneath what was drawn on it. What
-// couldn't be read on it takes its colour.
+// couldn't be read on it takes its colour; where the ground reverses, all does, as a
+// colour would be the ground of its own.
 func Ground(dst uv.Screen, area uv.Rectangle, st uv.Style) {
 	restyle(dst, area, func(c *uv.Cell) {
 		on := c.Style.Bg == nil
 		if on {
 			c.Style.Bg = st.Bg
 		}
-		if c.Style.Fg == nil || on && st.Fg != nil && st.Bg != nil && !apart(c.Style.Fg, st.Bg) {
+		if c.Style.Fg == nil || on && (st.Attrs&uv.AttrReverse != 0 || st.Fg != nil && st.Bg != nil && !apart(c.Style.Fg, st.Bg)) {
 			c.Style.Fg = st.Fg
 		}
 		c.Style.Attrs |= st.Attrs

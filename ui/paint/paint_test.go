@@ -255,6 +255,18 @@ func TestWhatIsOnTheGroundCanBeRead(t *testing.T) {
 	}
 }
 
+// On a ground that reverses, a colour would be a ground of its own, also where nothing is.
+func TestReversedGround(t *testing.T) {
+	s := uv.NewScreenBuffer(2, 1)
+	Text(s, 0, 0, 2, "a ", uv.Style{Fg: ansi.Red})
+	Ground(s, s.Bounds(), uv.Style{Attrs: uv.AttrReverse})
+	for x := range 2 {
+		if c := s.CellAt(x, 0); c.Style.Fg != nil || c.Style.Attrs&uv.AttrReverse == 0 {
+			t.Errorf("%d: %+v", x, c.Style)
+		}
+	}
+}
+
 // A word that can't be read on the ground of another takes its colour: the ground is
 // white in the theme of high contrast, and what is held is yellow.
 func TestOnIsReadable(t *testing.T) {
