@@ -73,6 +73,7 @@ func TestConnectionIsAnswered(t *testing.T) {
 				}
 				d.calmly(c.then...)
 				d.decided(c.want)
+				d.shows(map[api.Answer]string{api.AnswerApprove: "✓ allowed", api.AnswerDeny: "✗ denied"}[c.want])
 				if x := d.c.Decisions()[0]; x.Question != 7 || x.Hash != "h7" {
 					t.Errorf("it answers %+v", x)
 				}

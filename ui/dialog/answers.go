@@ -44,10 +44,13 @@ func Differences(all iter.Seq2[api.FileDiff, error]) (some []api.FileDiff, err e
 	return some, nil
 }
 
-// Told is what is said of an answer that was taken, and how it looks.
-func Told(a api.Answer) (words string, token themes.Token) {
+// Told is what is said of an answer that a question took, and how it looks.
+func Told(q api.Question, a api.Answer) (words string, token themes.Token) {
 	switch a {
 	case api.AnswerApprove:
+		if q.Apart() { // as its keys have it
+			return "✓ allowed", themes.OK
+		}
 		return "✓ approved", themes.OK
 	case api.AnswerApproveKeep:
 		return "✓ approved and kept", themes.OK

@@ -200,7 +200,7 @@ func (b *inbox) decide(in string, d intent.Decide) tea.Cmd {
 			b.refused(of + dialog.Called(q, 0) + " not answered: " + paint.Failed(t.Err))
 			return nil
 		}
-		words, _ := dialog.Told(d.Answer)
+		words, _ := dialog.Told(q, d.Answer)
 		b.Notice = words + " " + of + dialog.Called(q, t.Equal)
 		if t.Held > 0 {
 			b.Notice += "; " + paint.Count(t.Held, "is", "are") + " held still: " + paint.Failed(t.Why)

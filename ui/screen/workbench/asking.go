@@ -152,7 +152,7 @@ func (k *asking) decide(d intent.Decide, focus func() intent.Pane) tea.Cmd {
 		if rule, ok := ruleOf(q, d); ok {
 			k.rules.made(rule)
 		} else {
-			words, token := dialog.Told(d.Answer)
+			words, token := dialog.Told(q, d.Answer)
 			k.tell(token, "%s %s", words, dialog.Called(q, t.Equal))
 		}
 		k.answered(q.ID, docked, focus())
