@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -10,9 +11,13 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
+	"stepbox/ui/display"
 	"stepbox/ui/intent"
+	"stepbox/ui/state"
 )
 
 // hold has a key come again as keyboards do that don't say so: after a while, and then often.
@@ -450,6 +455,44 @@ func TestLateAgainAndAgain(t *testing.T) {
 			}
 			d.decided(want...)
 		}
+	}
+}
+
+// While a frame is drawn, slowly, no key is heard: what is typed fast meanwhile came after no
+// silence.
+func TestTypedWhileAFrameIsDrawn(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]string{{"4", "z", "a"}, {"1", "z", leader, "y"}} {
+		d := bench(t, sceneWorkbench(), 120, 35, "plain")
+		d.press(leader, keys[0])
+		put(d, ask(20, 20, "npm publish"))
+		d.advance(time.Second)
+		p := program{Model: d.m}
+		own, drawn := make(chan tea.Msg, 10), 0
+		var err error
+		p.display, err = display.Open(strings.NewReader(""), io.Discard, []string{"TERM=xterm-256color"}, func(dst uv.ScreenBuffer) display.Frame {
+			drawn++
+			d.now.Add(int64(2 * state.QuietTime))
+			return d.m.Draw(dst)
+		}, func(m tea.Msg) { own <- m })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.display.Close()
+		p.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
+		p.Update(tea.WindowSizeMsg{Width: 120, Height: 35})
+		p.Update(<-own)
+		d.advance(time.Second)
+		for _, k := range keys[1:] {
+			before := drawn
+			_, cmd := p.Update(key(k))
+			for d.run(cmd); drawn == before; {
+				p.Update(<-own)
+			}
+		}
+		d.decided()
+		d.calmly(keys[2:]...)
+		d.decided(api.AnswerApprove)
 	}
 }
 

@@ -194,6 +194,14 @@ func (m *Model) Drawn(late bool) {
 	}
 }
 
+// Deaf tells, after each message, how long no key was heard while it was taken and drawn.
+func (m *Model) Deaf(d time.Duration) {
+	m.home.Deaf(d)
+	if m.bench != nil {
+		m.bench.Deaf(d)
+	}
+}
+
 func (m *Model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:

@@ -96,12 +96,14 @@ type program struct {
 }
 
 func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	began := p.opt.Now()
 	p.Drawn(p.display.Late())
 	var cmd tea.Cmd
 	if !p.display.Update(msg) {
 		cmd = p.Model.Update(msg)
 	}
 	p.display.Refresh()
+	p.Deaf(p.opt.Now().Sub(began))
 	return p, cmd
 }
 

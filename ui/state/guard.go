@@ -109,6 +109,10 @@ const (
 	Quiet              // and the keyboard was silent for as long
 )
 
+// Deaf tells how long the program just heard no key. That is no silence of the keyboard: what
+// is pressed meanwhile, however fast, is heard after it.
+func (g *Guard) Deaf(d time.Duration) { g.key = g.key.Add(d) }
+
 // Takes says whether a key pressed now counts for t.
 func (g *Guard) Takes(t Target, c Care, now time.Time) bool {
 	switch {

@@ -180,6 +180,9 @@ func (s *Screen) Restart() { s.inbox.desk.Guard.Restart(s.cfg.Now()) }
 // Drawn tells, before each message, whether the terminal lags behind.
 func (s *Screen) Drawn(late bool) { s.inbox.desk.Guard.Drawn(late, s.cfg.Now()) }
 
+// Deaf tells how long no key was heard.
+func (s *Screen) Deaf(d time.Duration) { s.inbox.desk.Guard.Deaf(d) }
+
 // Held is how many questions wait in all live sessions.
 func (s *Screen) Held() int {
 	n := 0

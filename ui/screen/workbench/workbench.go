@@ -197,6 +197,12 @@ func (s *Screen) Drawn(late bool) {
 	}
 }
 
+// Deaf tells how long no key was heard.
+func (s *Screen) Deaf(d time.Duration) {
+	s.asking.desk.Guard.Deaf(d)
+	s.asking.strip.Deaf(d)
+}
+
 // follow is called at the end of every update: it brings the layout, the agent's
 // size, dialogs and the quiet time in line with what will be drawn next, and
 // fetches what that lacks.
