@@ -446,11 +446,11 @@ func TestLateAgainAndAgain(t *testing.T) {
 			if place == "4" {
 				keys = []string{"a"}
 			}
-			if d.m.Drawn(!seen); !seen {
+			if d.m.Drawn(!seen, false); !seen {
 				want = nil
 			}
 			for _, k := range keys {
-				d.m.Drawn(true)
+				d.m.Drawn(true, false)
 				d.press(k)
 			}
 			d.decided(want...)

@@ -186,11 +186,11 @@ func (m *Model) Restart() {
 }
 
 // Drawn tells, before each message, whether what is seen is older than a blink: keys pressed
-// now may be for what was seen before.
-func (m *Model) Drawn(late bool) {
-	m.home.Drawn(late)
+// now may be for what was seen before. Unsure: it may be older.
+func (m *Model) Drawn(late, unsure bool) {
+	m.home.Drawn(late, unsure)
 	if m.bench != nil {
-		m.bench.Drawn(late)
+		m.bench.Drawn(late, unsure)
 	}
 }
 

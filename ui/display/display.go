@@ -162,11 +162,12 @@ func (d *Display) write() {
 }
 
 // Late says whether what the person sees is, or just was, older than a blink. It
-// is asked before each message, and says so at least once.
-func (d *Display) Late() bool {
-	late := d.behind || d.writing && time.Since(d.began) > late || !d.held.IsZero() && time.Since(d.held) > late
+// is asked before each message, and says so at least once. Unsure: it isn't known to be, but
+// the terminal may not have what the line took.
+func (d *Display) Late() (is, unsure bool) {
+	is = d.behind || d.writing && time.Since(d.began) > late || !d.held.IsZero() && time.Since(d.held) > late
 	d.behind = false
-	return late
+	return is, d.pace.silent(time.Now())
 }
 
 // Update takes every message before the interface does, and says whether it is

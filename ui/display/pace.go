@@ -81,6 +81,11 @@ func (p *pace) answered(now time.Time) {
 	}
 }
 
+// silent says whether an answer takes a blink longer than it need.
+func (p *pace) silent(now time.Time) bool {
+	return p.answers && len(p.asked) > 0 && now.Sub(p.asked[0].when) > p.best+late
+}
+
 // waits says whether the next frame has to wait for an answer.
 func (p *pace) waits(now time.Time) bool {
 	if !p.answers || p.written-p.drawn < p.room {

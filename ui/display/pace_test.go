@@ -50,6 +50,15 @@ func TestPace(t *testing.T) {
 		}
 		l.is("questions", len(l.asked), 1)
 	})
+	t.Run("an answer takes long", func(t *testing.T) {
+		l := answering(t)
+		l.write(askEach)
+		l.is("silent", l.silent(l.now), false)
+		l.after(2 * late)
+		l.is("silent", l.silent(l.now), true)
+		l.answer()
+		l.is("silent", l.silent(l.now), false)
+	})
 	t.Run("much is on its way", func(t *testing.T) {
 		l := answering(t)
 		l.write(leastAway - 1)
@@ -112,7 +121,7 @@ func TestFramesWaitForTheLine(t *testing.T) {
 	for v.held.IsZero() {
 		v.turn() // until the next frame would be due
 	}
-	for began := time.Now(); !v.Late(); {
+	for began := time.Now(); !v.late(); {
 		if time.Since(began) > patience {
 			t.Fatal("never late")
 		}
@@ -126,7 +135,7 @@ func TestFramesWaitForTheLine(t *testing.T) {
 	}
 	v.Update(well)
 	v.Refresh()
-	if v.drawn != drawn+1 || !v.Late() {
+	if v.drawn != drawn+1 || !v.late() {
 		t.Errorf("%d frames after the answer, late %v", v.drawn-drawn, v.behind)
 	}
 	v.shown()

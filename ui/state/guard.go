@@ -84,12 +84,12 @@ func (p *Presses) Wait() *Wait {
 // the program was stopped for a while, and what is on the screen is new to the eye.
 func (g *Guard) Restart(now time.Time) { g.since, g.seen = now, false }
 
-// Drawn tells, before each message, whether the terminal lags behind. That begins the quiet
-// time anew, unless the target was seen before: what lags then is something else, and on a
-// slow machine or line something always does.
-func (g *Guard) Drawn(late bool, now time.Time) (anew bool) {
+// Drawn tells, before each message, whether the terminal lags behind, or may. That begins the
+// quiet time anew, unless the target was seen before: what lags then is something else, and on
+// a slow machine or line something always does.
+func (g *Guard) Drawn(late, unsure bool, now time.Time) (anew bool) {
 	if !late {
-		g.seen = g.seen || now.Sub(g.since) >= QuietTime
+		g.seen = g.seen || !unsure && now.Sub(g.since) >= QuietTime
 		return false
 	}
 	if g.seen {

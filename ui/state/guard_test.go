@@ -8,8 +8,8 @@ import (
 // A terminal that lags takes keys for what was seen before it did, and for nothing else.
 func TestGuardOnASlowTerminal(t *testing.T) {
 	var g Guard
-	now := time.Unix(1, 0)
-	after := func(d time.Duration, late bool) { now = now.Add(d); g.Drawn(late, now) }
+	now, unsure := time.Unix(1, 0), false
+	after := func(d time.Duration, late bool) { now = now.Add(d); g.Drawn(late, unsure, now) }
 	takes := func(target Target, want bool, why string) {
 		t.Helper()
 		if g.Takes(target, Quiet, now) != want {
@@ -31,6 +31,14 @@ func TestGuardOnASlowTerminal(t *testing.T) {
 	g.Shown(one, now)
 	after(QuietTime, true)
 	takes(one, false, "the first came again while the terminal lagged")
+	after(QuietTime, false)
+	g.Shown(two, now)
+	unsure = true
+	after(QuietTime, false)
+	takes(two, true, "nothing is known to be late")
+	after(0, true)
+	takes(two, false, "it may never have been drawn")
+	unsure = false
 	after(QuietTime, false)
 	g.Restart(now)
 	after(QuietTime, true)

@@ -178,7 +178,7 @@ func (s *Screen) beneath() tea.Cmd {
 func (s *Screen) Restart() { s.inbox.desk.Guard.Restart(s.cfg.Now()) }
 
 // Drawn tells, before each message, whether the terminal lags behind.
-func (s *Screen) Drawn(late bool) { s.inbox.desk.Guard.Drawn(late, s.cfg.Now()) }
+func (s *Screen) Drawn(late, unsure bool) { s.inbox.desk.Guard.Drawn(late, unsure, s.cfg.Now()) }
 
 // Deaf tells how long no key was heard.
 func (s *Screen) Deaf(d time.Duration) { s.inbox.desk.Guard.Deaf(d) }

@@ -190,9 +190,9 @@ func (s *Screen) Restart() {
 }
 
 // Drawn tells, before each message, whether the terminal lags behind.
-func (s *Screen) Drawn(late bool) {
-	s.asking.desk.Guard.Drawn(late, s.cfg.Now())
-	if s.asking.strip.Drawn(late, s.cfg.Now()) {
+func (s *Screen) Drawn(late, unsure bool) {
+	s.asking.desk.Guard.Drawn(late, unsure, s.cfg.Now())
+	if s.asking.strip.Drawn(late, unsure, s.cfg.Now()) {
 		s.asking.aimed = state.Target{}
 	}
 }
