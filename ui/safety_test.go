@@ -826,6 +826,35 @@ func TestPanelHidesWhatIsAsked(t *testing.T) {
 	d.shows("scroll through all of it first")
 }
 
+// Who would pause what was just paused, by whatever it was, doesn't let it go on: nor on a
+// terminal that doesn't show it yet.
+func TestPausedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		d := bench(t, sceneWorkbench(), 120, 35, "plain")
+		d.press(leader, "4")
+		d.advance(time.Second)
+		d.m.Drawn(false, false)
+		x := sceneSession()
+		x.State = api.SessionPaused
+		d.c.Put(api.Event{Session: &x})
+		d.shows("PAUSED")
+		if late {
+			d.now.Add(int64(time.Second))
+		}
+		d.m.Drawn(late, false)
+		d.press("p")
+		d.idle()
+		if calls := d.c.Calls(); slices.Contains(calls, "continue") {
+			t.Errorf("late %v: %v", late, calls)
+		}
+		d.advance(time.Second)
+		d.m.Drawn(false, false)
+		d.press("p")
+		d.until("it goes on", func() bool { return slices.Contains(d.c.Calls(), "continue") })
+	}
+}
+
 // A frozen agent goes on with a key that is meant: no held one, and none of a line.
 func TestStrayKeysThawNothing(t *testing.T) {
 	t.Parallel()

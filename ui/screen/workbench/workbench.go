@@ -92,6 +92,7 @@ type Screen struct {
 	refocus time.Time     // when it got it last
 	leave   intent.Intent // where to go; taken by Leave
 	lived   bool          // the session was seen to live
+	frozen  bool          // it was paused when this was drawn last, so that a key lets it go on
 	opened  time.Time     // what was noted before is no news
 }
 
@@ -232,6 +233,10 @@ func (s *Screen) follow() tea.Cmd {
 		}
 	}
 	s.asking.strip.Shown(s.inStrip(), s.cfg.Now())
+	if frozen := s.thaws(intent.Pause{}); frozen != s.frozen { // the same key is for the opposite
+		s.frozen = frozen
+		s.asking.desk.Guard.Restart(s.cfg.Now())
+	}
 	return tea.Batch(begin, late, s.keep(), s.lookUp(), s.course.catchUp(), s.changes.catchUp(), s.changes.wantDiff(diffPause), s.ops.readBeside(), s.ops.changed(s.asking.dialogs.Top()), s.asking.desk.Differences(s.link.ID, s.asking.dialogs.Top()), s.asking.desk.Watch(s.target()))
 }
 
