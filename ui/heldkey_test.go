@@ -483,16 +483,23 @@ func TestTypedWhileAFrameIsDrawn(t *testing.T) {
 		p.Update(tea.WindowSizeMsg{Width: 120, Height: 35})
 		p.Update(<-own)
 		d.advance(time.Second)
-		for _, k := range keys[1:] {
-			before := drawn
-			_, cmd := p.Update(key(k))
-			for d.run(cmd); drawn == before; {
-				p.Update(<-own)
+		typed := func(keys ...string) {
+			for _, k := range keys {
+				before := drawn
+				_, cmd := p.Update(key(k))
+				for d.run(cmd); drawn == before; {
+					p.Update(<-own)
+				}
 			}
 		}
+		typed(keys[1:]...)
 		d.decided()
-		d.calmly(keys[2:]...)
+		d.advance(time.Second)
+		typed(append(keys[2:], "n")...) // the last one is for what was decided
 		d.decided(api.AnswerApprove)
+		if got := d.c.LastTerminal().Got(); strings.Contains(got, "n") {
+			t.Errorf("the agent had %q", got)
+		}
 	}
 }
 

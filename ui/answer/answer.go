@@ -69,6 +69,12 @@ func (d *Desk) Soon(t state.Target, c state.Care, repeat bool) bool {
 // JustDecided says whether keys may still be for what was just decided.
 func (d *Desk) JustDecided() bool { return d.Now().Sub(d.Decided) < state.QuietTime }
 
+// Deaf tells how long no key was heard: that is no time in which none was pressed.
+func (d *Desk) Deaf(t time.Duration) {
+	d.Guard.Deaf(t)
+	d.Decided = d.Decided.Add(t)
+}
+
 // Watch begins the quiet time of what keys would decide now, if that is something else than
 // before, and has the screen drawn when it is over.
 func (d *Desk) Watch(t state.Target) tea.Cmd {

@@ -181,7 +181,7 @@ func (s *Screen) Restart() { s.inbox.desk.Guard.Restart(s.cfg.Now()) }
 func (s *Screen) Drawn(late, unsure bool) { s.inbox.desk.Guard.Drawn(late, unsure, s.cfg.Now()) }
 
 // Deaf tells how long no key was heard.
-func (s *Screen) Deaf(d time.Duration) { s.inbox.desk.Guard.Deaf(d) }
+func (s *Screen) Deaf(d time.Duration) { s.inbox.desk.Deaf(d) }
 
 // Held is how many questions wait in all live sessions.
 func (s *Screen) Held() int {

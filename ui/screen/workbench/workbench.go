@@ -200,7 +200,7 @@ func (s *Screen) Drawn(late, unsure bool) {
 
 // Deaf tells how long no key was heard.
 func (s *Screen) Deaf(d time.Duration) {
-	s.asking.desk.Guard.Deaf(d)
+	s.asking.desk.Deaf(d)
 	s.asking.strip.Deaf(d)
 }
 
