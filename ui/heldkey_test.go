@@ -482,7 +482,13 @@ func TestTypedWhileAFrameIsDrawn(t *testing.T) {
 		p.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 		p.Update(tea.WindowSizeMsg{Width: 120, Height: 35})
 		p.Update(<-own)
-		d.advance(time.Second)
+		calm := func() {
+			for range 2 * beatFor / beatEach {
+				d.now.Add(int64(beatEach))
+				p.Update(beat{})
+			}
+		}
+		calm()
 		typed := func(keys ...string) {
 			for _, k := range keys {
 				before := drawn
@@ -494,8 +500,15 @@ func TestTypedWhileAFrameIsDrawn(t *testing.T) {
 		}
 		typed(keys[1:]...)
 		d.decided()
-		d.advance(time.Second)
-		typed(append(keys[2:], "n")...) // the last one is for what was decided
+		calm()
+		typed(keys[1])
+		d.now.Add(int64(2 * state.QuietTime)) // the program stood still
+		typed(keys[2:]...)
+		d.decided()
+		calm()
+		typed(keys[2:]...)
+		d.now.Add(int64(2 * state.QuietTime))
+		typed("n") // is for what was decided
 		d.decided(api.AnswerApprove)
 		if got := d.c.LastTerminal().Got(); strings.Contains(got, "n") {
 			t.Errorf("the agent had %q", got)

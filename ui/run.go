@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/ui/display"
+	"stepbox/ui/link"
+	"stepbox/ui/state"
 )
 
 // Run shows the interface until the person leaves it or ctx is done. Sessions go
@@ -93,18 +96,55 @@ func (m *Model) Close() {
 type program struct {
 	*Model
 	display *display.Display
+
+	due   time.Time // when a beat is to be heard; zero: none is
+	until time.Time // when no more is needed
 }
+
+// A beat is heard again and again for a while after a key. One that is late tells that the
+// program stood still, and heard no key meanwhile.
+type beat struct{}
+
+const (
+	beatEach = state.QuietTime / 8
+	beatFor  = 3 * state.QuietTime // a decision is taken a moment after its key
+)
 
 func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	began := p.opt.Now()
+	if !p.due.IsZero() && p.due.Before(began) {
+		p.Deaf(began.Sub(p.due))
+	}
 	p.Drawn(p.display.Late())
 	var cmd tea.Cmd
-	if !p.display.Update(msg) {
+	switch msg.(type) {
+	case beat:
+		p.due = time.Time{}
+		msg = nil
+	case tea.KeyPressMsg, tea.PasteMsg:
+		p.until = began.Add(beatFor)
+	}
+	if msg != nil && !p.display.Update(msg) {
 		cmd = p.Model.Update(msg)
 	}
 	p.display.Refresh()
-	p.Deaf(p.opt.Now().Sub(began))
+	now := p.opt.Now()
+	p.Deaf(now.Sub(began))
+	switch {
+	case !p.due.IsZero() && p.due.Before(now):
+		p.due = now // what was before it is counted
+	case p.due.IsZero() && now.Before(p.until):
+		p.due = now.Add(beatEach)
+		cmd = tea.Batch(cmd, p.beat)
+	}
 	return p, cmd
+}
+
+func (p *program) beat() tea.Msg {
+	if !link.Pause(p.ctx, beatEach) {
+		return nil
+	}
+	return beat{}
 }
 
 // View draws nothing: the display does, when it is time.
