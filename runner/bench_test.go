@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"stepbox/runner/egress"
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // BenchmarkFirst measures the time from asking for a sandbox to the first byte
@@ -21,14 +21,14 @@ import (
 //	go test -run '^$' -bench First ./runner
 func BenchmarkFirst(b *testing.B) {
 	b.Run(fmt.Sprintf("uid=%d", os.Getuid()), func(b *testing.B) {
-		ways := []pairs.Way{{Name: "stepbox", Run: firstOfSandbox(b)}}
-		if command, ok := pairs.Runc(b, "/bin/echo", "hi"); ok {
-			ways = append(ways, pairs.Way{Name: "runc", Run: firstOfCommand(b, command)})
+		ways := []pairstest.Way{{Name: "stepbox", Run: firstOfSandbox(b)}}
+		if command, ok := pairstest.Runc(b, "/bin/echo", "hi"); ok {
+			ways = append(ways, pairstest.Way{Name: "runc", Run: firstOfCommand(b, command)})
 		}
-		if command, ok := pairs.Bwrap(b, "/bin/echo", "hi"); ok {
-			ways = append(ways, pairs.Way{Name: "bwrap", Run: firstOfCommand(b, command)})
+		if command, ok := pairstest.Bwrap(b, "/bin/echo", "hi"); ok {
+			ways = append(ways, pairstest.Way{Name: "bwrap", Run: firstOfCommand(b, command)})
 		}
-		pairs.Compare(b, ways...)
+		pairstest.Compare(b, ways...)
 	})
 	benchAsUnprivileged(b, "^BenchmarkFirst$")
 }

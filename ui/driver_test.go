@@ -17,7 +17,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/ui/config"
 	"stepbox/ui/display"
-	"stepbox/ui/internal/cells"
+	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/kept"
 )
 
@@ -160,7 +160,7 @@ func (d *driver) draw() {
 // golden compares the frame, in four themes, with the test's golden file.
 func (d *driver) golden() {
 	d.t.Helper()
-	cells.Golden(d.t, func(theme string) uv.ScreenBuffer {
+	cellstest.Golden(d.t, func(theme string) uv.ScreenBuffer {
 		d.m.chosen = theme
 		if err := d.m.retheme(); err != nil {
 			d.t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // outlet is a way out of a namespace; open gives nil where it isn't to be had.
@@ -190,10 +190,10 @@ func eachWay(b *testing.B, run func(b *testing.B, s *sandbox)) {
 
 // compare runs the ways in turns.
 func compare(b *testing.B, list []outlet, run func(s *sandbox) time.Duration) {
-	var runs []pairs.Way
+	var runs []pairstest.Way
 	for _, w := range list {
 		if s := w.open(b); s != nil {
-			runs = append(runs, pairs.Way{Name: w.name, Run: func() time.Duration {
+			runs = append(runs, pairstest.Way{Name: w.name, Run: func() time.Duration {
 				if took := run(s); took > 0 {
 					return took
 				}
@@ -202,7 +202,7 @@ func compare(b *testing.B, list []outlet, run func(s *sandbox) time.Duration) {
 			}})
 		}
 	}
-	pairs.Compare(b, runs...)
+	pairstest.Compare(b, runs...)
 }
 
 // BenchmarkConnect is connect(2) by a program, to a server that is another one: of each

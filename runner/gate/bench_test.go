@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 func init() {
@@ -83,14 +83,14 @@ func BenchmarkExec(b *testing.B) {
 			return tenth(string(out))
 		}
 	}
-	ways := []pairs.Way{{Name: "host", Run: func() time.Duration {
+	ways := []pairstest.Way{{Name: "host", Run: func() time.Duration {
 		took := outside()()
 		host = append(host, took.Seconds()*1e6)
 		return took
 	}}}
 	added := map[string][]float64{}
 	box := func(name, skip string, o Options, with ...Allowance) {
-		ways = append(ways, pairs.Way{Name: name, Run: func() time.Duration {
+		ways = append(ways, pairstest.Way{Name: name, Run: func() time.Duration {
 			s := start(b, setup{role: "bench", args: []string{starts}, skip: skip, options: o, decide: func(e *Exec) { e.Allow(with...) }, quiet: true, env: []string{prepareEnv + "=programs"}})
 			s.wait()
 			took := tenth(s.out.String())
@@ -105,9 +105,9 @@ func BenchmarkExec(b *testing.B) {
 	box("exit-held", "", Options{}, HoldExit)
 	box("exit-traced", "", Options{traceExits: true})
 	if strace, err := exec.LookPath("strace"); err == nil {
-		ways = append(ways, pairs.Way{Name: "strace", Run: outside(strace, "-f", "-o", "/dev/null", "-e", "trace=execve")})
+		ways = append(ways, pairstest.Way{Name: "strace", Run: outside(strace, "-f", "-o", "/dev/null", "-e", "trace=execve")})
 	}
-	pairs.Compare(b, ways...)
+	pairstest.Compare(b, ways...)
 	for _, name := range []string{"sandbox", "allowed", "verified", "verified+exit", "exit-held", "exit-traced"} {
 		l := added[name][1:] // the first warmed up
 		slices.Sort(l)

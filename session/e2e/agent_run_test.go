@@ -15,7 +15,7 @@ import (
 
 	"stepbox/policy"
 	"stepbox/session/api"
-	"stepbox/session/e2e/standin"
+	"stepbox/session/e2e/standintest"
 )
 
 // agentsAt names the folder that real agents are installed in, with their
@@ -55,10 +55,10 @@ type agent struct {
 	rewrites       *strings.Replacer // what it makes of a command, with PROJECT for the project
 	signIn, limits string            // for docs/agents.md
 
-	shell func(command string) standin.Call // its tool for commands
-	read  func(file string) standin.Call
-	edit  func(file, old, text string) standin.Call
-	tool  func(name string, input object) standin.Call // one of stepbox mcp; nil where its profile doesn't set those up
+	shell func(command string) standintest.Call // its tool for commands
+	read  func(file string) standintest.Call
+	edit  func(file, old, text string) standintest.Call
+	tool  func(name string, input object) standintest.Call // one of stepbox mcp; nil where its profile doesn't set those up
 
 	tells  bool              // its profile has it tell of its calls
 	own    map[string]string // settings of the person's own, which are brought; they name a server of the project
@@ -82,7 +82,7 @@ func (a *agent) program(t testing.TB) string {
 type errand struct {
 	a     *agent
 	p     *person
-	model *standin.Server
+	model *standintest.Server
 	name  string // the session's
 
 	asked  []api.Question // what was held, in order
@@ -92,7 +92,7 @@ type errand struct {
 
 // prepare leads the agent to the stand-in: variables by the person's own
 // policy, files in the agent's home.
-func (a *agent) prepare(p *person, model *standin.Server) {
+func (a *agent) prepare(p *person, model *standintest.Server) {
 	p.t.Helper()
 	url := "http://host.stepbox.internal:" + model.Port()
 	set := map[string]string{}
@@ -161,7 +161,7 @@ func approving(q api.Question) (api.Answer, string) {
 
 // run runs the agent until it ends. Questions are answered by reply as they
 // come.
-func (a *agent) run(t *testing.T, p *person, model *standin.Server, mode, name string, args []string, says reply) *errand {
+func (a *agent) run(t *testing.T, p *person, model *standintest.Server, mode, name string, args []string, says reply) *errand {
 	t.Helper()
 	r := &errand{a: a, p: p, model: model, name: name}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -228,7 +228,7 @@ func (r *errand) answer(ctx context.Context, events interface{ Read([]byte) (int
 
 // outside is the agent as it is started without Stepbox, with all else the same:
 // what its profile says counts too.
-func (a *agent) outside(ctx context.Context, t testing.TB, p *person, model *standin.Server, args []string) *exec.Cmd {
+func (a *agent) outside(ctx context.Context, t testing.TB, p *person, model *standintest.Server, args []string) *exec.Cmd {
 	t.Helper()
 	home := filepath.Join(p.dir, "bare")
 	if err := os.MkdirAll(home, 0o700); err != nil {

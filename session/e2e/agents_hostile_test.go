@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/session/e2e/standin"
+	"stepbox/session/e2e/standintest"
 )
 
 // A hundred calls of a model at once are a hundred actions, each with its own outcome,
 // whether the agent makes them side by side or in turn.
 func TestAgentsManyCalls(t *testing.T) {
 	const many = 100
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
-		var turn standin.Turn
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+		var turn standintest.Turn
 		for i := range many {
 			turn.Calls = append(turn.Calls, a.shell(fmt.Sprintf("echo call-$((1000+%d))", i)))
 		}
-		model.Add(func(standin.Request) standin.Turn { return turn }, standin.Say("The work is done."))
+		model.Add(func(standintest.Request) standintest.Turn { return turn }, standintest.Say("The work is done."))
 		r := a.run(t, p, model, "policy", "many", append(a.ask, "do all of it"), approving)
 		told := strings.Join(results(t, model, many), "\n") // in the order in which they ended
 		done := map[string]int{}
@@ -42,10 +42,10 @@ func TestAgentsManyCalls(t *testing.T) {
 
 // A model whose answer breaks off is asked again, and nothing that ran before runs twice.
 func TestAgentsModelBreaksOff(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(a.shell("echo once >> calc.py"))[0],
-			func(standin.Request) standin.Turn { panic(http.ErrAbortHandler) },
-			calls(a.shell("cat ./calc.py"))[0], standin.Say("The work is done."))
+			func(standintest.Request) standintest.Turn { panic(http.ErrAbortHandler) },
+			calls(a.shell("cat ./calc.py"))[0], standintest.Say("The work is done."))
 		r := a.run(t, p, model, "policy", "broken", append(a.ask, "write it down"), approving)
 		turns := model.Turns()
 		if got := turns[len(turns)-1].Last(); strings.Count(got, "once") != 1 {

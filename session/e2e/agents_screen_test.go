@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"stepbox/session/api"
-	"stepbox/session/e2e/standin"
+	"stepbox/session/e2e/standintest"
 )
 
 // screen starts the agent in a sandbox in its own screen and waits until it takes a prompt.
-func (a *agent) screen(t *testing.T, p *person, model *standin.Server, mode, name string, args ...string) *terminal {
+func (a *agent) screen(t *testing.T, p *person, model *standintest.Server, mode, name string, args ...string) *terminal {
 	t.Helper()
 	tm := p.start(120, 35, func(ctx context.Context) *exec.Cmd {
 		flags := []string{"--mode", mode, "--name", name, "--allow-host", "host.stepbox.internal:" + model.Port()}
@@ -87,7 +87,7 @@ func (tm *terminal) deny(title, reason string) {
 // an edit back, stops a command, pastes, resizes, and leaves.
 func TestAgentsScreen(t *testing.T) {
 	const reason = "Kim still needs it"
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		if a.ready == "" {
 			t.Skipf("nothing here drives %s in its own screen", a.name)
 		}
@@ -171,7 +171,7 @@ func TestAgentsScreen(t *testing.T) {
 			a.shell("cat <>/dev/tcp/unknown.example/443; echo go''ing on"),
 			a.shell("sleep 300 >/dev/null 2>&1 & echo started"),
 		)
-		model.Add(append(rest[:len(rest)-1], standin.Say("It went on."))...)
+		model.Add(append(rest[:len(rest)-1], standintest.Say("It went on."))...)
 		tm = a.screen(t, p, model, "policy", "following", a.resume...)
 		tm.agentShows(cmp.Or(a.resumed, "wait a while"))
 		tm.tell("go on")

@@ -16,7 +16,7 @@ import (
 
 	"stepbox/policy"
 	"stepbox/session/api"
-	"stepbox/session/e2e/standin"
+	"stepbox/session/e2e/standintest"
 )
 
 // rewrite has the table in agentsDoc made anew from runs of the agents that are
@@ -100,11 +100,11 @@ func (a *agent) row(t *testing.T) string {
 	number := regexp.MustCompile(`\d+(\.\d+)+`).FindString(string(version))
 	p := newPerson(t)
 	p.repository()
-	model := standin.New()
+	model := standintest.New()
 	defer model.Close()
 	a.prepare(p, model)
 	// Each call of its tools is for one thing, the edit with its own.
-	work := []standin.Call{
+	work := []standintest.Call{
 		a.shell("ls -la"), a.read(p.project + "/calc.py"), a.edit(p.project+"/calc.py", "    return a - b", "    return a + b"),
 		a.shell("./check.sh"), a.shell("git commit -qam 'Add instead of subtracting'"), a.shell("rm old.txt"),
 	}
@@ -143,7 +143,7 @@ func (a *agent) row(t *testing.T) string {
 
 // starts is how long the agent takes until it shows that it takes a prompt, inside
 // and outside by turns, medians.
-func (a *agent) starts(t *testing.T, p *person, model *standin.Server) string {
+func (a *agent) starts(t *testing.T, p *person, model *standintest.Server) string {
 	const rounds = 5
 	in, out := make([]time.Duration, rounds), make([]time.Duration, rounds)
 	until := func(command func(context.Context) *exec.Cmd) (*terminal, time.Duration) {

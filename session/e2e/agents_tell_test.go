@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"stepbox/session/api"
-	"stepbox/session/e2e/standin"
+	"stepbox/session/e2e/standintest"
 	"stepbox/session/tell"
 )
 
@@ -18,7 +18,7 @@ import (
 // either is asked about.
 func TestAgentsTell(t *testing.T) {
 	const reason = "Kim still needs it"
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		if a.tool == nil {
 			t.Skipf("%s has no setting for servers of tools", a.name)
 		}
@@ -96,7 +96,7 @@ type asking struct {
 // with the reason, and an answer at the agent's own prompt withdraws the question.
 func TestAgentsPrompt(t *testing.T) {
 	const reason = "Kim does that herself"
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		if a.asking == nil {
 			t.Skipf("%s has no hook for its own prompts", a.name)
 		}
@@ -122,7 +122,7 @@ func TestAgentsPrompt(t *testing.T) {
 			tm.tick()
 			tm.press(escape)
 			tm.agentShows(with.ready)
-			model.Add(standin.Say("It goes on."))
+			model.Add(standintest.Say("It goes on."))
 			tm.tell("never mind")
 			tm.agentShows("It goes on.")
 			tm.until("nothing is held", func() bool { return !strings.HasPrefix(tm.last(), " ◆ ") })

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"stepbox/session/api"
-	"stepbox/session/e2e/standin"
+	"stepbox/session/e2e/standintest"
 )
 
 // object is a tool's input.
@@ -49,17 +49,17 @@ var agents = []*agent{
 		ask:    []string{"-p"},
 		again:  []string{"--continue", "-p"},
 		resume: []string{"--continue"},
-		shell: func(command string) standin.Call {
-			return standin.Call{Tool: "Bash", Input: object{"command": command, "description": "a test"}}
+		shell: func(command string) standintest.Call {
+			return standintest.Call{Tool: "Bash", Input: object{"command": command, "description": "a test"}}
 		},
-		read: func(file string) standin.Call {
-			return standin.Call{Tool: "Read", Input: object{"file_path": file}}
+		read: func(file string) standintest.Call {
+			return standintest.Call{Tool: "Read", Input: object{"file_path": file}}
 		},
-		edit: func(file, old, text string) standin.Call {
-			return standin.Call{Tool: "Edit", Input: object{"file_path": file, "old_string": old, "new_string": text}}
+		edit: func(file, old, text string) standintest.Call {
+			return standintest.Call{Tool: "Edit", Input: object{"file_path": file, "old_string": old, "new_string": text}}
 		},
-		tool: func(name string, input object) standin.Call {
-			return standin.Call{Tool: "mcp__stepbox__" + name, Input: input}
+		tool: func(name string, input object) standintest.Call {
+			return standintest.Call{Tool: "mcp__stepbox__" + name, Input: input}
 		},
 		tells:  true,
 		asking: &asking{ready: "for shortcuts"},
@@ -84,19 +84,19 @@ var agents = []*agent{
 		again:  []string{"exec", "--skip-git-repo-check", "resume", "--last"},
 		resume: []string{"resume", "--last"},
 		stop:   "/stop",
-		shell: func(command string) standin.Call {
-			return standin.Call{Tool: "exec", Input: "text(await tools.exec_command({cmd: " + quoted(command) + ", yield_time_ms: 30000}))"}
+		shell: func(command string) standintest.Call {
+			return standintest.Call{Tool: "exec", Input: "text(await tools.exec_command({cmd: " + quoted(command) + ", yield_time_ms: 30000}))"}
 		},
 		// It has no tool to read with: its model uses the shell.
-		read: func(file string) standin.Call {
-			return standin.Call{Tool: "exec", Input: "text(await tools.exec_command({cmd: " + quoted("cat "+file) + "}))"}
+		read: func(file string) standintest.Call {
+			return standintest.Call{Tool: "exec", Input: "text(await tools.exec_command({cmd: " + quoted("cat "+file) + "}))"}
 		},
-		edit: func(file, old, text string) standin.Call {
+		edit: func(file, old, text string) standintest.Call {
 			patch := fmt.Sprintf("*** Begin Patch\n*** Update File: %s\n@@\n-%s\n+%s\n*** End Patch\n", file, old, text)
-			return standin.Call{Tool: "exec", Input: "text(await tools.apply_patch(" + quoted(patch) + "))"}
+			return standintest.Call{Tool: "exec", Input: "text(await tools.apply_patch(" + quoted(patch) + "))"}
 		},
-		tool: func(name string, input object) standin.Call {
-			return standin.Call{Tool: "exec", Input: "text(JSON.stringify(await tools.mcp__stepbox__" + name + "(" + quoted(input) + ")))"}
+		tool: func(name string, input object) standintest.Call {
+			return standintest.Call{Tool: "exec", Input: "text(JSON.stringify(await tools.mcp__stepbox__" + name + "(" + quoted(input) + ")))"}
 		},
 		tells: true,
 		asking: &asking{
@@ -134,14 +134,14 @@ command = "touch hooked"
 		ask:    []string{"-p"},
 		again:  []string{"--continue", "-p"},
 		resume: []string{"--continue"},
-		shell: func(command string) standin.Call {
-			return standin.Call{Tool: "bash", Input: object{"command": command}}
+		shell: func(command string) standintest.Call {
+			return standintest.Call{Tool: "bash", Input: object{"command": command}}
 		},
-		read: func(file string) standin.Call {
-			return standin.Call{Tool: "read", Input: object{"path": file}}
+		read: func(file string) standintest.Call {
+			return standintest.Call{Tool: "read", Input: object{"path": file}}
 		},
-		edit: func(file, old, text string) standin.Call {
-			return standin.Call{Tool: "edit", Input: object{"path": file, "edits": []object{{"oldText": old, "newText": text}}}}
+		edit: func(file, old, text string) standintest.Call {
+			return standintest.Call{Tool: "edit", Input: object{"path": file, "edits": []object{{"oldText": old, "newText": text}}}}
 		},
 		paid: &paid{
 			credential: "anthropic", variable: "ANTHROPIC_API_KEY", host: "api.anthropic.com",
@@ -162,17 +162,17 @@ command = "touch hooked"
 		again:   []string{"--resume", "latest", "-p"},
 		resume:  []string{"--resume", "latest"},
 		resumed: "Request cancelled",
-		shell: func(command string) standin.Call {
-			return standin.Call{Tool: "run_shell_command", Input: object{"command": command}}
+		shell: func(command string) standintest.Call {
+			return standintest.Call{Tool: "run_shell_command", Input: object{"command": command}}
 		},
-		read: func(file string) standin.Call {
-			return standin.Call{Tool: "read_file", Input: object{"file_path": file}}
+		read: func(file string) standintest.Call {
+			return standintest.Call{Tool: "read_file", Input: object{"file_path": file}}
 		},
-		edit: func(file, old, text string) standin.Call {
-			return standin.Call{Tool: "replace", Input: object{"file_path": file, "instruction": "a test", "old_string": old, "new_string": text}}
+		edit: func(file, old, text string) standintest.Call {
+			return standintest.Call{Tool: "replace", Input: object{"file_path": file, "instruction": "a test", "old_string": old, "new_string": text}}
 		},
-		tool: func(name string, input object) standin.Call {
-			return standin.Call{Tool: "mcp_stepbox_" + name, Input: input}
+		tool: func(name string, input object) standintest.Call {
+			return standintest.Call{Tool: "mcp_stepbox_" + name, Input: input}
 		},
 		tells: true,
 		own:   map[string]string{".gemini/settings.json": `{"mcpServers":{"mine":{"command":"PROJECT/server","timeout":1000}},"hooks":{"BeforeTool":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}`},
@@ -194,17 +194,17 @@ command = "touch hooked"
 		resume:   []string{"--continue"},
 		rewrites: strings.NewReplacer("'Add instead of subtracting'", "'Add instead of subtracting↵↵Co-authored-by: Qwen-Coder <qwen-coder@alibabacloud.com>'"),
 		also:     []string{"git notes --ref=refs/notes/ai-attribution add"},
-		shell: func(command string) standin.Call {
-			return standin.Call{Tool: "run_shell_command", Input: object{"command": command, "is_background": false}}
+		shell: func(command string) standintest.Call {
+			return standintest.Call{Tool: "run_shell_command", Input: object{"command": command, "is_background": false}}
 		},
-		read: func(file string) standin.Call {
-			return standin.Call{Tool: "read_file", Input: object{"file_path": file}}
+		read: func(file string) standintest.Call {
+			return standintest.Call{Tool: "read_file", Input: object{"file_path": file}}
 		},
-		edit: func(file, old, text string) standin.Call {
-			return standin.Call{Tool: "edit", Input: object{"file_path": file, "old_string": old, "new_string": text}}
+		edit: func(file, old, text string) standintest.Call {
+			return standintest.Call{Tool: "edit", Input: object{"file_path": file, "old_string": old, "new_string": text}}
 		},
-		tool: func(name string, input object) standin.Call {
-			return standin.Call{Tool: "mcp__stepbox__" + name, Input: input}
+		tool: func(name string, input object) standintest.Call {
+			return standintest.Call{Tool: "mcp__stepbox__" + name, Input: input}
 		},
 		tells:  true,
 		asking: &asking{args: []string{"--auth-type", "openai"}, ready: "Type your message", after: true},
@@ -225,17 +225,17 @@ command = "touch hooked"
 		twice:  "again to interrupt",
 		// It keeps an id there.
 		also: []string{"edit .git/opencode"},
-		shell: func(command string) standin.Call {
-			return standin.Call{Tool: "bash", Input: object{"command": command, "description": "a test"}}
+		shell: func(command string) standintest.Call {
+			return standintest.Call{Tool: "bash", Input: object{"command": command, "description": "a test"}}
 		},
-		read: func(file string) standin.Call {
-			return standin.Call{Tool: "read", Input: object{"filePath": file}}
+		read: func(file string) standintest.Call {
+			return standintest.Call{Tool: "read", Input: object{"filePath": file}}
 		},
-		edit: func(file, old, text string) standin.Call {
-			return standin.Call{Tool: "edit", Input: object{"filePath": file, "oldString": old, "newString": text}}
+		edit: func(file, old, text string) standintest.Call {
+			return standintest.Call{Tool: "edit", Input: object{"filePath": file, "oldString": old, "newString": text}}
 		},
-		tool: func(name string, input object) standin.Call {
-			return standin.Call{Tool: "stepbox_" + name, Input: input}
+		tool: func(name string, input object) standintest.Call {
+			return standintest.Call{Tool: "stepbox_" + name, Input: input}
 		},
 		own: map[string]string{".config/opencode/opencode.json": strings.TrimSuffix(opencodeConfig, "}") + `,"plugin":["./mine.js"],"mcp":{"mine":{"type":"local","command":["PROJECT/server"],"timeout":1000}}}`},
 	},
@@ -254,17 +254,17 @@ command = "touch hooked"
 		ask:      []string{"-p"},
 		again:    []string{"--continue", "-p"},
 		rewrites: strings.NewReplacer("./check.sh", "command 'PROJECT/check.sh'"),
-		shell: func(command string) standin.Call {
-			return standin.Call{Tool: "bash", Input: object{"command": command, "description": "a test", "mode": "sync", "initial_wait": 120}}
+		shell: func(command string) standintest.Call {
+			return standintest.Call{Tool: "bash", Input: object{"command": command, "description": "a test", "mode": "sync", "initial_wait": 120}}
 		},
-		read: func(file string) standin.Call {
-			return standin.Call{Tool: "view", Input: object{"path": file}}
+		read: func(file string) standintest.Call {
+			return standintest.Call{Tool: "view", Input: object{"path": file}}
 		},
-		edit: func(file, old, text string) standin.Call {
-			return standin.Call{Tool: "edit", Input: object{"path": file, "old_str": old, "new_str": text}}
+		edit: func(file, old, text string) standintest.Call {
+			return standintest.Call{Tool: "edit", Input: object{"path": file, "old_str": old, "new_str": text}}
 		},
-		tool: func(name string, input object) standin.Call {
-			return standin.Call{Tool: "stepbox-" + name, Input: input}
+		tool: func(name string, input object) standintest.Call {
+			return standintest.Call{Tool: "stepbox-" + name, Input: input}
 		},
 		own: map[string]string{
 			".copilot/mcp-config.json": `{"mcpServers":{"mine":{"type":"local","command":"PROJECT/server","args":[],"tools":["*"]}}}`,
@@ -283,14 +283,14 @@ func quoted(what any) string {
 }
 
 // each runs a test with every agent that is installed.
-func each(t *testing.T, test func(t *testing.T, a *agent, p *person, model *standin.Server)) {
+func each(t *testing.T, test func(t *testing.T, a *agent, p *person, model *standintest.Server)) {
 	for _, a := range agents {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			a.program(t)
 			p := newPerson(t)
 			p.repository()
-			model := standin.New()
+			model := standintest.New()
 			t.Cleanup(model.Close)
 			a.prepare(p, model)
 			test(t, a, p, model)
@@ -299,15 +299,15 @@ func each(t *testing.T, test func(t *testing.T, a *agent, p *person, model *stan
 }
 
 // calls makes a script of one call a turn, and words at its end.
-func calls(calls ...standin.Call) (steps []standin.Step) {
+func calls(calls ...standintest.Call) (steps []standintest.Step) {
 	for _, c := range calls {
-		steps = append(steps, standin.Use(c.Tool, c.Input))
+		steps = append(steps, standintest.Use(c.Tool, c.Input))
 	}
-	return append(steps, standin.Say("The work is done."))
+	return append(steps, standintest.Say("The work is done."))
 }
 
 // results are what came of the calls, as the agent told the model last.
-func results(t *testing.T, model *standin.Server, want int) []string {
+func results(t *testing.T, model *standintest.Server, want int) []string {
 	t.Helper()
 	turns := model.Turns()
 	if len(turns) == 0 || len(turns[len(turns)-1].Results) != want {
@@ -343,7 +343,7 @@ func titles(t *testing.T, a *agent, p *person, s shown, want ...string) {
 // An agent does its work in policy mode: it lists, reads, edits with its own
 // tool, tests, commits, and leaves a process running. Nothing of it is asked.
 func TestAgentsWork(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(
 			a.shell("ls -la"),
 			a.read(p.project+"/calc.py"),
@@ -374,7 +374,7 @@ func TestAgentsWork(t *testing.T) {
 // the model, and the agent goes on: with words, and with the next command.
 func TestAgentsDenied(t *testing.T) {
 	const reason = "old.txt is still needed by Kim"
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(a.shell("ls"), a.shell("rm old.txt"), a.shell("echo go''ing on"))...)
 		r := a.run(t, p, model, "step", "denied", append(a.ask, "tidy up"), func(q api.Question) (api.Answer, string) {
 			if strings.Contains(q.Title, "rm ") {
@@ -404,7 +404,7 @@ func TestAgentsDenied(t *testing.T) {
 // A rule's denial is like a person's: it reaches the model once, with why, wherever
 // in the command the program is, and nothing is tried another way.
 func TestAgentsDeniedByRule(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		p.put(filepath.Join(p.project, ".stepbox.yaml"), "commands:\n  - deny: shred *\n    why: it can't be undone\n")
 		model.Add(calls(
 			a.shell("ls; shred old.txt"),
@@ -439,7 +439,7 @@ func TestAgentsDeniedByRule(t *testing.T) {
 // An edit that is taken back while the agent waits is gone before its next command
 // runs, which tells it so.
 func TestAgentsTakenBack(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(
 			a.read(p.project+"/calc.py"),
 			a.edit(p.project+"/calc.py", "    return a - b", "    return a + b"),
@@ -463,10 +463,10 @@ func TestAgentsTakenBack(t *testing.T) {
 
 // A conversation goes on in a following session, by the agent's own way.
 func TestAgentsContinue(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standin.Server) {
+	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(a.shell("echo the wor''d is heron"))...)
 		a.run(t, p, model, "policy", "first", append(a.ask, "remember the word"), approving)
-		model.Add(standin.Say("It was heron."))
+		model.Add(standintest.Say("It was heron."))
 		r := a.run(t, p, model, "policy", "second", append(a.again, "which word was it?"), approving)
 		if r.exit != 0 || !strings.Contains(r.output, "It was heron.") {
 			t.Errorf("exit %d: %s", r.exit, r.output)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // tree is what a folder holds: files by name, links as → and where they lead.
@@ -321,7 +321,7 @@ func benchmarkApply(b *testing.B, n int) {
 	fill(p.project, "line ")
 	p.do("run", "--mode", "watch", "--name", "s", "--", "sh", "-c", "sed -i 's/^/changed /' d*/f*")
 	applied := false
-	ways := []pairs.Way{{Name: "stepbox", Run: func() time.Duration {
+	ways := []pairstest.Way{{Name: "stepbox", Run: func() time.Duration {
 		if applied {
 			p.do("apply", "s", "--undo", "--yes")
 		}
@@ -331,7 +331,7 @@ func benchmarkApply(b *testing.B, n int) {
 	if _, err := exec.LookPath("rsync"); err == nil {
 		from, to := b.TempDir(), b.TempDir()
 		fill(from, "changed line ")
-		ways = append(ways, pairs.Way{Name: "rsync", Run: func() time.Duration {
+		ways = append(ways, pairstest.Way{Name: "rsync", Run: func() time.Duration {
 			fill(to, "line ")
 			return timed(exec.CommandContext(b.Context(), "rsync", "-a", from+"/", to+"/"))
 		}})
@@ -348,12 +348,12 @@ func benchmarkApply(b *testing.B, n int) {
 		git("checkout", "-q", "-b", "two")
 		fill(dir, "changed line ")
 		git("commit", "-qam", "two")
-		ways = append(ways, pairs.Way{Name: "git", Run: func() time.Duration {
+		ways = append(ways, pairstest.Way{Name: "git", Run: func() time.Duration {
 			git("checkout", "-q", "one")
 			return git("checkout", "-q", "two")
 		}})
 	}
-	pairs.Compare(b, ways...)
+	pairstest.Compare(b, ways...)
 }
 
 // Ctrl-C while a check runs leaves everything as it was, and says so.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // BenchmarkBisect measures the whole command that finds which of 300 actions broke
@@ -36,7 +36,7 @@ func BenchmarkBisect(b *testing.B) {
 	}
 	p.write("agent.sh", script.String())
 	p.do("run", "--mode", "watch", "--name", "s", "--", "sh", "agent.sh")
-	ways := []pairs.Way{{Name: "stepbox", Run: func() time.Duration {
+	ways := []pairstest.Way{{Name: "stepbox", Run: func() time.Duration {
 		began := time.Now()
 		out := p.do("bisect", "s", "--", "sh", "-c", test)
 		took := time.Since(began)
@@ -68,7 +68,7 @@ func BenchmarkBisect(b *testing.B) {
 			do(b, dir, "sh", "-c", change(i))
 			run("commit", "-qam", strconv.Itoa(i))
 		}
-		ways = append(ways, pairs.Way{Name: "git", Run: func() time.Duration {
+		ways = append(ways, pairstest.Way{Name: "git", Run: func() time.Duration {
 			began := time.Now()
 			run("bisect", "start", "HEAD", fmt.Sprintf("HEAD~%d", steps))
 			out := run("bisect", "run", "sh", "-c", test)
@@ -80,7 +80,7 @@ func BenchmarkBisect(b *testing.B) {
 			return took
 		}})
 	}
-	pairs.Compare(b, ways...)
+	pairstest.Compare(b, ways...)
 }
 
 // BenchmarkRecorded measures what a busy hour leaves on the disk: a thousand

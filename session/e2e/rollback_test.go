@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // modifying is an agent that has a command modify all files whenever they are as
@@ -47,7 +47,7 @@ func BenchmarkRollback(b *testing.B) {
 	p.write("agent.sh", modifying)
 	p.do("run", "--mode", "watch", "--name", "r", "--detach", "--", "bash", "agent.sh")
 	last := 0
-	ways := []pairs.Way{{Name: "stepbox", Run: func() time.Duration {
+	ways := []pairstest.Way{{Name: "stepbox", Run: func() time.Duration {
 		if !poll(func() bool {
 			for _, a := range p.show("r").List {
 				if a.N > last && a.State == api.ActionEnded && a.Files >= files {
@@ -85,10 +85,10 @@ func BenchmarkRollback(b *testing.B) {
 		run("init", "-q")
 		run("add", "-A")
 		run("commit", "-qm", "one")
-		ways = append(ways, pairs.Way{Name: "git", Run: func() time.Duration {
+		ways = append(ways, pairstest.Way{Name: "git", Run: func() time.Duration {
 			fill(dir, "changed ")
 			return run("checkout", "-q", "--", ".")
 		}})
 	}
-	pairs.Compare(b, ways...)
+	pairstest.Compare(b, ways...)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // BenchmarkWhole measures whole commands as a person feels them, from their
@@ -21,14 +21,14 @@ import (
 //	go test -run '^$' -bench Whole ./session/e2e
 func BenchmarkWhole(b *testing.B) {
 	b.Run(fmt.Sprintf("uid=%d", os.Getuid()), func(b *testing.B) {
-		ways := []pairs.Way{{Name: "stepbox", Run: whole(b, ours(b))}}
-		if command, ok := pairs.Bwrap(b, "true"); ok {
-			ways = append(ways, pairs.Way{Name: "bwrap", Run: whole(b, command)})
+		ways := []pairstest.Way{{Name: "stepbox", Run: whole(b, ours(b))}}
+		if command, ok := pairstest.Bwrap(b, "true"); ok {
+			ways = append(ways, pairstest.Way{Name: "bwrap", Run: whole(b, command)})
 		}
-		if command, ok := pairs.Runc(b, "true"); ok {
-			ways = append(ways, pairs.Way{Name: "runc", Run: whole(b, command)})
+		if command, ok := pairstest.Runc(b, "true"); ok {
+			ways = append(ways, pairstest.Way{Name: "runc", Run: whole(b, command)})
 		}
-		pairs.Compare(b, ways...)
+		pairstest.Compare(b, ways...)
 	})
 	if os.Getuid() != 0 {
 		return

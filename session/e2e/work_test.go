@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // BenchmarkThousand is what a program's start costs through all layers, from the
@@ -33,9 +33,9 @@ func BenchmarkThousand(b *testing.B) {
 				}
 			}
 			work := work{b: b, dir: folder(b), script: script}
-			pairs.Compare(b,
-				pairs.Way{Name: "inside", Run: note(&in, work.inside)},
-				pairs.Way{Name: "outside", Run: note(&out, work.outside)})
+			pairstest.Compare(b,
+				pairstest.Way{Name: "inside", Run: note(&in, work.inside)},
+				pairstest.Way{Name: "outside", Run: note(&out, work.outside)})
 			added := make([]float64, len(in)-1) // without the one that warms up
 			for i := range added {
 				added[i] = in[i+1] - out[i+1]
@@ -67,7 +67,7 @@ func BenchmarkBuild(b *testing.B) {
 			}
 			work := work{b: b, dir: folder(b), script: c.script}
 			c.fill(b, work.project())
-			pairs.Compare(b, pairs.Way{Name: "inside", Run: work.inside}, pairs.Way{Name: "outside", Run: work.outside})
+			pairstest.Compare(b, pairstest.Way{Name: "inside", Run: work.inside}, pairstest.Way{Name: "outside", Run: work.outside})
 		})
 	}
 }
@@ -97,7 +97,7 @@ bash -c 'python3 -m unittest -q 2>/dev/null'; bash -c 'git diff --stat'; bash -c
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
-	pairs.Compare(b, pairs.Way{Name: "inside", Run: work.inside}, pairs.Way{Name: "outside", Run: work.outside})
+	pairstest.Compare(b, pairstest.Way{Name: "inside", Run: work.inside}, pairstest.Way{Name: "outside", Run: work.outside})
 }
 
 // folder is one for a benchmark's files, not below a home folder.

@@ -12,7 +12,7 @@ import (
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // past is an action that made what changed between two checkpoints.
@@ -111,7 +111,7 @@ func BenchmarkTakeBackOne(b *testing.B) {
 			return time.Since(begin)
 		}
 	}
-	pairs.Compare(b,
-		pairs.Way{Name: "one", Run: plan(Standing{Newest: l.Newest(), Actions: all, Selection: &api.Selection{Actions: []int{150}}})},
-		pairs.Way{Name: "before", Run: plan(Standing{Newest: l.Newest(), Actions: all[149:], ToBefore: 150, Checkpoint: all[149].Before})})
+	pairstest.Compare(b,
+		pairstest.Way{Name: "one", Run: plan(Standing{Newest: l.Newest(), Actions: all, Selection: &api.Selection{Actions: []int{150}}})},
+		pairstest.Way{Name: "before", Run: plan(Standing{Newest: l.Newest(), Actions: all[149:], ToBefore: 150, Checkpoint: all[149].Before})})
 }

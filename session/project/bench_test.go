@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/content"
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // folderBodies keeps bodies as files, as the store does with larger ones.
@@ -103,8 +103,8 @@ func benchCarry(b *testing.B, files int) {
 	defer f.Close()
 	in := Journals{Dir: filepath.Join(top, "journals"), Bodies: bodies}
 	at := map[string]int{}
-	turn := func(way string, do func(v int)) pairs.Way {
-		return pairs.Way{Name: way, Run: func() time.Duration {
+	turn := func(way string, do func(v int)) pairstest.Way {
+		return pairstest.Way{Name: way, Run: func() time.Duration {
 			v := 1 - at[way]
 			at[way] = v
 			unix.Sync() // what others wrote isn't ours to wait for
@@ -126,7 +126,7 @@ func benchCarry(b *testing.B, files int) {
 		}
 	})
 	rsync := func(v int) { run(top, "rsync", "-a", "--ignore-times", versions[v]+"/", to+"/") }
-	pairs.Compare(b, ours,
+	pairstest.Compare(b, ours,
 		turn("rsync", rsync),
 		turn("rsync-and-sync", func(v int) { rsync(v); run(top, "sync", "-f", to) }),
 		turn("git-checkout", func(v int) { run(repo, "git", "checkout", "-q", fmt.Sprint("v", v)) }))

@@ -9,7 +9,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/themes"
-	"stepbox/ui/internal/cells"
+	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
 )
 
@@ -80,6 +80,6 @@ func FuzzLine(f *testing.F) {
 		if c.X < 1 || c.X >= width || c.Y != 0 {
 			t.Errorf("the cursor is at %d of %d", c.X, width)
 		}
-		cells.Check(t, b, uv.Rect(0, 0, width, 1))
+		cellstest.Check(t, b, uv.Rect(0, 0, width, 1))
 	})
 }

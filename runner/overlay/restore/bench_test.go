@@ -13,7 +13,7 @@ import (
 
 	"stepbox/runner/overlay/scan"
 	"stepbox/runner/overlay/watch"
-	"stepbox/session/e2e/pairs"
+	"stepbox/session/e2e/pairstest"
 )
 
 // benchSizes are how many changed files the figures are for.
@@ -164,9 +164,9 @@ func BenchmarkDirty(b *testing.B) {
 				}
 				return time.Since(begin)
 			}
-			pairs.Compare(b,
-				pairs.Way{Name: "everything", Run: func() time.Duration { return look(func() []string { return nil }) }},
-				pairs.Way{Name: "dirty", Run: func() time.Duration {
+			pairstest.Compare(b,
+				pairstest.Way{Name: "everything", Run: func() time.Duration { return look(func() []string { return nil }) }},
+				pairstest.Way{Name: "dirty", Run: func() time.Duration {
 					return look(func() []string {
 						dirs, sure := w.Dirty()
 						if !sure {
@@ -329,10 +329,10 @@ func BenchmarkBesideGit(b *testing.B) {
 		}
 		return time.Since(begin)
 	}
-	pairs.Compare(b,
-		pairs.Way{Name: "whole", Run: back},
-		pairs.Way{Name: "restore", Run: func() time.Duration { back(); return restored }},
-		pairs.Way{Name: "git", Run: func() time.Duration {
+	pairstest.Compare(b,
+		pairstest.Way{Name: "whole", Run: back},
+		pairstest.Way{Name: "restore", Run: func() time.Duration { back(); return restored }},
+		pairstest.Way{Name: "git", Run: func() time.Duration {
 			for _, m := range modify() {
 				must(b, m.apply(dir))
 			}

@@ -10,13 +10,13 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
-	"stepbox/ui/internal/cells"
+	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
 
 func frame(t testing.TB) paint.Frame {
-	f := cells.Frame(t)
+	f := cellstest.Frame(t)
 	f.Now, f.Number = now, "4"
 	return f
 }
@@ -221,6 +221,6 @@ func FuzzDraw(f *testing.F) {
 		p.Notice = paint.Line{{Text: title}}
 		s := uv.NewScreenBuffer(w+4, h+4)
 		p.Draw(s, uv.Rect(2, 2, w, h), frame(t))
-		cells.Check(t, s, uv.Rect(2, 2, w, h))
+		cellstest.Check(t, s, uv.Rect(2, 2, w, h))
 	})
 }

@@ -11,12 +11,12 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/ui/intent"
-	"stepbox/ui/internal/cells"
+	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
 )
 
 func frame(t testing.TB) paint.Frame {
-	f := cells.Frame(t)
+	f := cellstest.Frame(t)
 	f.Now, f.Focused, f.Number = now, true, "2"
 	return f
 }
@@ -191,6 +191,6 @@ func FuzzDraw(f *testing.F) {
 		p.Handle(intent.Sides{})
 		s := uv.NewScreenBuffer(w+4, h+4)
 		p.Draw(s, uv.Rect(2, 2, w, h), frame(t))
-		cells.Check(t, s, uv.Rect(2, 2, w, h))
+		cellstest.Check(t, s, uv.Rect(2, 2, w, h))
 	})
 }

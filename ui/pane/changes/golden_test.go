@@ -11,7 +11,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
-	"stepbox/ui/internal/cells"
+	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
 )
 
@@ -134,7 +134,7 @@ func TestGolden(t *testing.T) {
 				show(t, p, size[0], size[1])
 			}
 			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {
-				cells.Golden(t, func(theme string) uv.ScreenBuffer {
+				cellstest.Golden(t, func(theme string) uv.ScreenBuffer {
 					th, err := themes.Load(theme, "")
 					if err != nil {
 						t.Fatal(err)

@@ -10,13 +10,13 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
-	"stepbox/ui/internal/cells"
+	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
 
 func frame(t testing.TB) paint.Frame {
-	f := cells.Frame(t)
+	f := cellstest.Frame(t)
 	f.Now, f.Focused, f.Number = now, true, "3"
 	return f
 }
@@ -89,7 +89,7 @@ func FuzzDraw(f *testing.F) {
 		p := &Pane{State: &s}
 		b := uv.NewScreenBuffer(w+4, h+4)
 		p.Draw(b, uv.Rect(2, 2, w, h), frame(t))
-		cells.Check(t, b, uv.Rect(2, 2, w, h))
+		cellstest.Check(t, b, uv.Rect(2, 2, w, h))
 	})
 }
 

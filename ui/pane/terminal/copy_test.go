@@ -10,7 +10,7 @@ import (
 
 	"stepbox/session/screen"
 	"stepbox/ui/intent"
-	"stepbox/ui/internal/cells"
+	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/keys"
 	"stepbox/ui/link"
 )
@@ -175,14 +175,14 @@ func TestCopyModeHostile(t *testing.T) {
 			for _, k := range strings.Fields("v g G w b e $ 0 ctrl+u ctrl+d ctrl+v ] [ o / x") {
 				press(t, c, k)
 				p.Draw(s, area, frame(t))
-				cells.Check(t, s, area)
+				cellstest.Check(t, s, area)
 			}
 			press(t, c, "enter", "N", "V", "y")
 			c.Scroll(-99)
 			c.Select(0, c.At(-9, -9), c.At(99, 99))
 			c.Text()
 			p.Draw(s, area, frame(t))
-			cells.Check(t, s, area)
+			cellstest.Check(t, s, area)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/session/screen"
-	"stepbox/ui/internal/cells"
+	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 )
@@ -139,7 +139,7 @@ func pane(t *testing.T, newEmu link.NewEmulator, keyframe string, cols, rows int
 }
 
 func frame(t testing.TB) paint.Frame {
-	f := cells.Frame(t)
+	f := cellstest.Frame(t)
 	f.Focused, f.Number = true, "1"
 	return f
 }
@@ -152,7 +152,7 @@ func TestHostileEmulator(t *testing.T) {
 		if c := p.Draw(s, area, frame(t)); c != nil {
 			t.Errorf("a cursor outside of the screen is drawn at %v", c.Position)
 		}
-		cells.Check(t, s, area)
+		cellstest.Check(t, s, area)
 	}
 }
 

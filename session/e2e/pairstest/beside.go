@@ -1,4 +1,4 @@
-package pairs
+package pairstest
 
 import (
 	"encoding/json"

@@ -1,5 +1,5 @@
-// Package cells checks what tests have drawn.
-package cells
+// Package cellstest checks what tests have drawn.
+package cellstest
 
 import (
 	"testing"

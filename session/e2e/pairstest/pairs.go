@@ -1,4 +1,4 @@
-// Package pairs compares ways of doing one thing in benchmarks, so that what the
+// Package pairstest compares ways of doing one thing in benchmarks, so that what the
 // machine does meanwhile falls on all of them alike: the ways take turns, each
 // round has one run of every way, and what is told is the median of the runs and
 // of each round's ratio, with their quartiles.
@@ -9,7 +9,7 @@
 //
 // Bwrap and Runc are other tools' commands that show the folders that a sandbox
 // of ours shows. The package is for tests only, and has no state.
-package pairs
+package pairstest
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-// Package standin holds local HTTP servers that speak the protocols of model
+// Package standintest holds local HTTP servers that speak the protocols of model
 // providers from a fixed script, so that tests run real agents without a model,
 // an account or a network.
 //
@@ -6,7 +6,7 @@
 // are free of any protocol; each protocol is a file of its own that turns its
 // requests into a Request and a Turn into its answer. A server speaks all of
 // them at once, by path. Its methods may be called from any goroutine.
-package standin
+package standintest
 
 import (
 	"net/http"
