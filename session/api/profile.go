@@ -29,18 +29,6 @@ type Profile struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// ProfileNew asks for a profile that is made of what a session recorded.
-type ProfileNew struct {
-	Name    string `json:"name"`
-	Session string `json:"session"` // id
-}
-
-// ProfileMade is a profile that was written.
-type ProfileMade struct {
-	File string `json:"file"` // escaped
-	Text string `json:"text"`
-}
-
 // Profiles lists the profiles of agents.
 func (c *Client) Profiles(ctx context.Context) ([]Profile, error) {
 	return fetch[[]Profile](ctx, c, http.MethodGet, "/v1/profiles", nil)
@@ -49,9 +37,4 @@ func (c *Client) Profiles(ctx context.Context) ([]Profile, error) {
 // Profile fetches one, with its text.
 func (c *Client) Profile(ctx context.Context, name string) (Profile, error) {
 	return fetch[Profile](ctx, c, http.MethodGet, "/v1/profiles/"+url.PathEscape(name), nil)
-}
-
-// NewProfile writes a profile into the person's folder, where none of that name is.
-func (c *Client) NewProfile(ctx context.Context, r ProfileNew) (ProfileMade, error) {
-	return fetch[ProfileMade](ctx, c, http.MethodPost, "/v1/profiles", r)
 }

@@ -26,7 +26,6 @@ import (
 type Service struct {
 	// Session finds a session by its id.
 	Session func(ctx context.Context, id string) (api.Session, error)
-	Past    Past // to make profiles of; nil: nothing is known
 	Home    string
 	Data    string // the store's folder
 	Config  string // the person's XDG_CONFIG_HOME; "" is not set

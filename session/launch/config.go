@@ -209,7 +209,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Finder:   find.New(history),
 		Verifier: verifier,
 		Ring:     ring,
-		Policies: explainer(history.Session, history, dir, a.Person.Home),
+		Policies: explainer(history.Session, dir, a.Person.Home),
 		Truster:  truster{dir},
 		Ruler:    ruler{dir, a.Person.Home},
 	}, live.find, log)

@@ -12,9 +12,9 @@ import (
 )
 
 // explainer answers what rules there are for the person that this process is of.
-func explainer(session func(context.Context, string) (api.Session, error), past explain.Past, data, home string) *explain.Service {
+func explainer(session func(context.Context, string) (api.Session, error), data, home string) *explain.Service {
 	return &explain.Service{
-		Session: session, Past: past, Home: home, Data: data, Config: os.Getenv("XDG_CONFIG_HOME"),
+		Session: session, Home: home, Data: data, Config: os.Getenv("XDG_CONFIG_HOME"),
 		User: rules.User(home, os.Getenv("XDG_CONFIG_HOME")), Trust: rules.TrustIn(data),
 	}
 }
@@ -34,6 +34,6 @@ func Rules(context.Context) (*api.Client, func(), error) {
 	none := func(_ context.Context, id string) (api.Session, error) {
 		return api.Session{}, api.Problemf(api.CodeNotFound, "no session %q is known here", api.Escape(id))
 	}
-	client, end := answered(server.Rules(explainer(none, nil, dir, home)), log)
+	client, end := answered(server.Rules(explainer(none, dir, home)), log)
 	return client, end, nil
 }

@@ -20,7 +20,6 @@ type Policies interface {
 
 	Profiles(ctx context.Context) ([]api.Profile, error)
 	Profile(ctx context.Context, name string) (api.Profile, error)
-	NewProfile(ctx context.Context, r api.ProfileNew) (api.ProfileMade, error)
 }
 
 // Rules serves what is asked of rules alone, where no session is known.
@@ -35,9 +34,6 @@ func policies(mux *http.ServeMux, p Policies) {
 	mux.HandleFunc("GET /v1/policy/schema", answer(func(*http.Request) (any, error) { return json.RawMessage(p.Schema()), nil }))
 	mux.HandleFunc("GET /v1/profiles", answer(func(q *http.Request) (any, error) { return p.Profiles(q.Context()) }))
 	mux.HandleFunc("GET /v1/profiles/{name}", answer(func(q *http.Request) (any, error) { return p.Profile(q.Context(), q.PathValue("name")) }))
-	mux.HandleFunc("POST /v1/profiles", answer(asked(func(ctx context.Context, _ string, r api.ProfileNew) (api.ProfileMade, error) {
-		return p.NewProfile(ctx, r)
-	})))
 	on(mux, "show", p.Show)
 	on(mux, "check", func(ctx context.Context, f api.PolicyFiles) (api.PolicyChecked, error) { return p.Check(ctx, f.Files) })
 	on(mux, "explain", p.Explain)

@@ -13,7 +13,7 @@ import (
 )
 
 // profile is the command on profiles, with all that are below it.
-func profile(connect, rules Connect) *cobra.Command {
+func profile(rules Connect) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "profile", Short: "Say what is known about the kinds of agents",
 		Long: "A profile says of one kind of agent how it is recognised, which variables and hosts it needs, how it runs commands\n" +
@@ -22,7 +22,7 @@ func profile(connect, rules Connect) *cobra.Command {
 		Args: known, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2 // letters
-	cmd.AddCommand(profileList(rules), profileShow(rules), profileNew(connect))
+	cmd.AddCommand(profileList(rules), profileShow(rules))
 	return cmd
 }
 
@@ -91,30 +91,4 @@ func printProfile(w io.Writer, p api.Profile) {
 	for line := range strings.Lines(p.Text) {
 		fmt.Fprintln(w, api.Escape(strings.TrimSuffix(line, "\n")))
 	}
-}
-
-func profileNew(connect Connect) *cobra.Command {
-	var from string
-	cmd := wrap(connect, "new NAME", "Write a profile to begin with, of what an agent did in a session", cobra.ExactArgs(1), func(c command, args []string) error {
-		if from == "" {
-			return fmt.Errorf("%w: --from SESSION says of which agent: run it once without a profile; stepbox ls lists sessions", ErrUsage)
-		}
-		s, err := c.toRead(from)
-		if err != nil {
-			return err
-		}
-		made, err := c.client.NewProfile(c.ctx, api.ProfileNew{Name: args[0], Session: s.ID})
-		if err != nil {
-			return err
-		}
-		return c.print(made, func(w io.Writer) {
-			fmt.Fprint(w, made.Text)
-			fmt.Fprintf(w, "\n# %s has this now, and counts for sessions from now on: go over it.\n", short(made.File))
-		})
-	})
-	cmd.Long = "Write a profile of an agent that none is for, from one session of it: its program, the hosts that it reached and was\n" +
-		"let, and in comments the commands that it repeats from its start on and the shells that it runs commands with. It is\n" +
-		"put into your folder of profiles and printed. A file that is there stays as it is."
-	cmd.Flags().StringVar(&from, "from", "", "the session")
-	return cmd
 }
