@@ -65,7 +65,7 @@ type limitsFile struct {
 	Sent        *setting   `yaml:"sent" doc:"Bytes that leave by the network, as 500M."`
 	Received    *setting   `yaml:"received" doc:"Bytes that come by the network, as 10G."`
 	Connections *setting   `yaml:"connections" doc:"New connections, as 600/min."`
-	Requests    *setting   `yaml:"requests" doc:"HTTP requests that aren't encrypted, as 600/min."`
+	Requests    *setting   `yaml:"requests" doc:"HTTP requests where a credential is put in, elsewhere connections, as 600/min."`
 	Tokens      *setting   `yaml:"tokens" doc:"Tokens of models in one session, as 2M, where a credential lets them be counted."`
 	Action      actionFile `yaml:"action" doc:"What one action may use: a command with all that it starts."`
 	At          *text      `yaml:"at" doc:"ask: beyond a limit of the network or of an action a person is asked. deny: it ends there." enum:"ask,deny"`
@@ -85,7 +85,7 @@ type budgetFile struct {
 	Sent        *setting `yaml:"sent" doc:"Bytes that leave in one session, as 50M."`
 	Received    *setting `yaml:"received" doc:"Bytes that come in one session, as 1G."`
 	Connections *setting `yaml:"connections" doc:"New connections, as 100/min."`
-	Requests    *setting `yaml:"requests" doc:"HTTP requests that aren't encrypted, as 60/min."`
+	Requests    *setting `yaml:"requests" doc:"HTTP requests where a credential is put in, elsewhere connections, as 60/min."`
 	At          *text    `yaml:"at" doc:"ask: beyond the limit a person is asked. deny: connections end there." enum:"ask,deny"`
 }
 

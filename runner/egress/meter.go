@@ -16,9 +16,6 @@ type Meter interface {
 	Sent(ctx context.Context, n int, whole bool) (int, error)
 	// Received is the same for bytes into the sandbox.
 	Received(ctx context.Context, n int, whole bool) (int, error)
-	// Requests lets that many HTTP requests leave, which can be seen where nothing is
-	// encrypted.
-	Requests(ctx context.Context, n int) error
 	// Model lets one request of an intercepted connection leave, whose answer may say what
 	// it has used.
 	Model(ctx context.Context) error
@@ -67,16 +64,6 @@ func (r *record) carry(ctx context.Context, w lane, whole bool, b []byte, write 
 		b = b[n:]
 	}
 	return nil
-}
-
-// request asks for leave for HTTP requests.
-func (r *record) request(ctx context.Context, n int) error {
-	if n == 0 || r.meter == nil {
-		return nil
-	}
-	r.waitsOut.Add(1)
-	defer r.waitsOut.Add(-1)
-	return r.meter.Requests(ctx, n)
 }
 
 // goneLimit is how long what a program sent waits for the meter when the program has gone.

@@ -3,7 +3,6 @@ package egress
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -15,14 +14,14 @@ import (
 // purse is a meter with so much in it. What is more waits for somebody to put more in,
 // or ends.
 type purse struct {
-	mu                       sync.Mutex
-	sent, received, requests int
-	empty                    chan struct{} // gets a token when something has to wait
-	more                     chan int
+	mu             sync.Mutex
+	sent, received int
+	empty          chan struct{} // gets a token when something has to wait
+	more           chan int
 }
 
-func newPurse(sent, received, requests int) *purse {
-	return &purse{sent: sent, received: received, requests: requests, empty: make(chan struct{}, 100), more: make(chan int)}
+func newPurse(sent, received int) *purse {
+	return &purse{sent: sent, received: received, empty: make(chan struct{}, 100), more: make(chan int)}
 }
 
 var errSpent = errors.New("its purse is empty")
@@ -64,11 +63,6 @@ func (p *purse) Received(ctx context.Context, n int, whole bool) (int, error) {
 
 func (p *purse) Model(context.Context) error { return nil }
 
-func (p *purse) Requests(ctx context.Context, n int) error {
-	_, err := p.take(ctx, &p.requests, n, true)
-	return err
-}
-
 // put waits until something waits, and puts more in; 0 ends it.
 func (p *purse) put(t *testing.T, more int) {
 	t.Helper()
@@ -106,7 +100,7 @@ func TestNoMoreIsSentThanMay(t *testing.T) {
 		n, _ := io.Copy(io.Discard, c)
 		got <- n
 	})
-	p := newPurse(100_000, plenty, 0)
+	p := newPurse(100_000, plenty)
 	s := newSandbox(t, Options{Judge: p.allow})
 	c, err := s.dial("tcp", at.String(), patience)
 	if err != nil {
@@ -128,7 +122,7 @@ func TestNoMoreIsSentThanMay(t *testing.T) {
 
 func TestNoMoreIsReceivedThanMay(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", func(c net.Conn) { c.Write(make([]byte, 1<<20)) })
-	p := newPurse(plenty, 1000, 0)
+	p := newPurse(plenty, 1000)
 	s := newSandbox(t, Options{Judge: p.allow})
 	c, err := s.dial("tcp", at.String(), patience)
 	if err != nil {
@@ -144,7 +138,7 @@ func TestNoMoreIsReceivedThanMay(t *testing.T) {
 
 func TestDatagramsWaitWhole(t *testing.T) {
 	from := echoUDP(t, internet, publicAddr+":0")
-	p := newPurse(2500, plenty, 0)
+	p := newPurse(2500, plenty)
 	s := newSandbox(t, Options{Judge: p.allow})
 	c, err := s.dial("udp", from.String(), patience)
 	if err != nil {
@@ -160,53 +154,13 @@ func TestDatagramsWaitWhole(t *testing.T) {
 	}
 }
 
-func TestRequestsAreMetered(t *testing.T) {
-	for name, text := range map[string]string{
-		"with a name": "GET / HTTP/1.1\r\nHost: web.example.org\r\n\r\n",
-		"an address":  "GET / HTTP/1.1\r\n\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := make(chan string, 1)
-			at := serve(t, internet, publicAddr+":0", func(c net.Conn) {
-				b, _ := io.ReadAll(c)
-				got <- string(b)
-			})
-			p := newPurse(plenty, plenty, 3)
-			s := newSandbox(t, Options{Judge: p.allow})
-			sniff := newSniffer("")
-			sniff.count()
-			if err := sniff.feed([]byte(strings.Repeat(text, 5))); err != nil || sniff.requests != 5 {
-				t.Fatalf("%d requests were seen: %v", sniff.requests, err)
-			}
-			c, err := s.dial("tcp", at.String(), patience)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			c.SetDeadline(time.Now().Add(patience))
-			for i := range 3 {
-				fmt.Fprint(c, text)
-				s.wait("a request", func(a Attempt) bool { return a.Sent >= int64((i+1)*len(text)) })
-			}
-			fmt.Fprint(c, text)
-			p.put(t, 0)
-			if a := s.waitClosed(publicAddr); a.Failure != errSpent.Error() || a.Sent != int64(3*len(text)) {
-				t.Errorf("logged %+v", a)
-			}
-			if b := <-got; len(b) > 3*len(text) {
-				t.Errorf("it got %q", b)
-			}
-		})
-	}
-}
-
 // A program that is killed while what it would get waits takes the question with it.
 func TestAbandonedAtTheMeter(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", func(c net.Conn) {
 		io.WriteString(c, "x")
 		io.Copy(io.Discard, c)
 	})
-	p := newPurse(plenty, 0, 0)
+	p := newPurse(plenty, 0)
 	s := newSandbox(t, Options{Judge: p.allow})
 	cmd := s.program("tcp " + at.String())
 	select {
@@ -228,7 +182,7 @@ func TestSentAndGone(t *testing.T) {
 		n, _ := io.Copy(io.Discard, c)
 		got <- n
 	})
-	p := newPurse(1, plenty, 0)
+	p := newPurse(1, plenty)
 	s := newSandbox(t, Options{Judge: p.allow})
 	c, err := s.dial("tcp", at.String(), patience)
 	if err != nil {

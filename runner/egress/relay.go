@@ -181,9 +181,6 @@ func (g *Gateway) relay(ctx context.Context, rec *record, c *guest, upstream net
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	f := &flow{g: g, rec: rec, guest: c, upstream: upstream, sniff: newSniffer(rec.a.Name), stop: stop}
-	if rec.meter != nil {
-		f.sniff.count()
-	}
 	g.mu.Lock()
 	g.flows[f] = struct{}{}
 	closed := g.closed
@@ -238,11 +235,7 @@ func (f *flow) up(ctx context.Context) {
 
 // forward sends bytes on unless they name another host, or are more than may leave.
 func (f *flow) forward(ctx context.Context, out lane, b []byte) error {
-	before := f.sniff.requests
 	if err := f.sniff.feed(b); err != nil {
-		return err
-	}
-	if err := f.rec.request(ctx, f.sniff.requests-before); err != nil {
 		return err
 	}
 	return f.rec.carry(ctx, out, false, b, f.upstream.Write)
@@ -252,10 +245,7 @@ func (f *flow) forward(ctx context.Context, out lane, b []byte) error {
 func (f *flow) down(ctx context.Context) {
 	var err error
 	in := f.rec.in()
-	toGuest := func(b []byte) error {
-		f.sniff.answered(b)
-		return f.rec.carry(ctx, in, false, b, f.guest.Write)
-	}
+	toGuest := func(b []byte) error { return f.rec.carry(ctx, in, false, b, f.guest.Write) }
 	if tcp, ok := f.upstream.(*net.TCPConn); ok {
 		err = f.downTCP(tcp, toGuest)
 	} else {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"sync/atomic"
 
 	"golang.org/x/crypto/cryptobyte"
 )
@@ -19,56 +18,37 @@ type mismatchError struct{ what string }
 
 func (e *mismatchError) Error() string { return e.what }
 
-// sniffer looks at what a client sends and vetoes a TLS hello or an HTTP request for
+// sniffer looks at what a client sends first and vetoes a TLS hello or an HTTP request for
 // another host than the one the connection was allowed for. It holds nothing back: a
 // hello or a request header is of no use to a server before its last byte, and that
 // is the byte that goes through a veto. So it can't stall any protocol.
 //
-// Of HTTP without TLS it sees each request: of HTTP/1 one after the other, of HTTP/2
-// those of all streams. What follows a request to switch protocols, and CONNECT, stays
-// HTTP until the server has agreed; it is then looked at as if the connection began there.
-//
 // It is a second line: the connection already leads where the allowed name resolved
-// to. It doesn't see names inside TLS or QUIC, a hello without a name, or TLS that is
-// begun in the middle of another protocol.
+// to. It doesn't see names inside TLS or QUIC, a hello without a name, TLS that is
+// begun in the middle of another protocol, or later requests: who means to hide a name
+// has TLS for it.
 type sniffer struct {
 	name string // what the connection was allowed for
-	seen string // the name that the client gave last, once known
+	seen string // the name that the client gave, once known
 	buf  []byte // of the hello (without record headers) or the header that isn't complete
 	size int    // bytes of a hello fed so far, record headers included
 
 	// step takes some of the bytes and returns the others; nil: nothing more is looked at.
 	step func(b []byte) (rest []byte, v sniffVerdict)
-	// fresh says that what comes next may be of any protocol: it is the first, or
-	// follows a request to switch that the server agreed to.
-	fresh  bool
-	change atomic.Int32 // of protocols: what was asked for, and whether the server agreed
-
-	requests int  // of HTTP that can be read, so far
-	counts   bool // they are counted though no name is compared
 
 	tls  tlsRecords
 	http httpHeader
-	body httpBody
 	h2   *h2Frames
 }
 
 // newSniffer checks for name. Without one nothing is looked at, nor for a service of
 // the person's own, whatever it calls itself.
 func newSniffer(name string) *sniffer {
-	s := &sniffer{name: name, fresh: true}
+	s := &sniffer{name: name}
 	if name != "" && name != HostName {
 		s.step = s.begin
 	}
 	return s
-}
-
-// count has requests counted also where no name is compared, as long as what is sent can
-// be read.
-func (s *sniffer) count() {
-	if s.step == nil {
-		s.step, s.counts = s.begin, true
-	}
 }
 
 // feed looks at the next bytes, before they are sent. Each byte is looked at
@@ -78,9 +58,6 @@ func (s *sniffer) feed(b []byte) error {
 		var v sniffVerdict
 		if b, v = s.step(b); len(s.buf) > maxSniff {
 			v.bad = "a hello or header of more than 64 KiB"
-		}
-		if s.counts {
-			v.names = nil
 		}
 		if err := s.judge(v); err != nil {
 			s.step, s.buf = nil, nil
@@ -113,19 +90,15 @@ func (s *sniffer) judge(v sniffVerdict) error {
 	return nil
 }
 
-// begin looks at the first byte of a connection, or of what follows a request.
+// begin looks at the first byte of a connection.
 func (s *sniffer) begin(b []byte) ([]byte, sniffVerdict) {
-	s.buf, s.size = s.buf[:0], 0
-	if s.change.Load() == changeAgreed {
-		s.fresh = true
-	}
-	if s.fresh && recordFirst <= b[0] && b[0] <= recordLast {
-		s.tls, s.step = tlsRecords{}, s.feedTLS
+	if recordFirst <= b[0] && b[0] <= recordLast {
+		s.step = s.feedTLS
 		return b, sniffVerdict{}
 	}
 	// Servers skip empty lines before a request, and some any space.
 	if b = bytes.TrimLeft(b, spaces); len(b) > 0 {
-		s.http, s.step = httpHeader{}, s.feedHTTP
+		s.step = s.feedHTTP
 	}
 	return b, sniffVerdict{}
 }

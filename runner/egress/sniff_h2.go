@@ -52,7 +52,7 @@ func (h *h2Frames) field(f hpack.HeaderField) {
 	}
 }
 
-// feedH2 looks at the headers of all streams, and skips what else there is.
+// feedH2 looks at the header of the first stream, and skips what comes before.
 func (s *sniffer) feedH2(b []byte) ([]byte, sniffVerdict) {
 	h := s.h2
 	if h.left == 0 && len(h.head) < h2FrameHead {
@@ -98,13 +98,11 @@ func (s *sniffer) endOfFrame() sniffVerdict {
 	if h.block = flags&h2EndHeaders == 0; h.block {
 		return sniffVerdict{}
 	}
-	h.names, h.bytes, h.odd = nil, 0, false
 	_, err := h.dec.Write(s.buf)
 	if err == nil {
 		err = h.dec.Close()
 	}
-	s.buf = s.buf[:0]
-	s.requests++
+	s.step, s.buf = nil, nil
 	v := sniffVerdict{names: h.names}
 	switch {
 	case err != nil || h.bytes > h2MaxFields:

@@ -5,7 +5,6 @@ import (
 	"net"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -16,7 +15,6 @@ type httpHeader struct {
 	line   bool   // the request line was read
 	target string // the host in it
 	hosted bool   // there has to be a Host: it is HTTP/1.1, and names none itself
-	tunnel bool   // it is CONNECT
 	rest   int    // where the lines after it start
 }
 
@@ -45,7 +43,7 @@ func (s *sniffer) feedHTTP(b []byte) ([]byte, sniffVerdict) {
 		case bad != "":
 			return nil, sniffVerdict{bad: bad}
 		case !is:
-			return s.foreign()
+			return s.opaque()
 		case more:
 			return b[len(part):], sniffVerdict{}
 		}
@@ -56,39 +54,16 @@ func (s *sniffer) feedHTTP(b []byte) ([]byte, sniffVerdict) {
 	if end < 0 {
 		return b[len(part):], sniffVerdict{}
 	}
-	lines, bad := headerLines(s.buf[h.rest:end])
-	v := sniffVerdict{names: lines.hosts, bad: bad}
+	hosts, bad := headerHosts(s.buf[h.rest:end])
+	v := sniffVerdict{names: hosts, bad: bad}
 	if h.target != "" {
-		v.names = append([]string{h.target}, lines.hosts...)
+		v.names = append([]string{h.target}, hosts...)
 	}
-	if v.bad == "" && h.hosted && !s.counts && len(lines.hosts) == 0 {
+	if v.bad == "" && h.hosted && len(hosts) == 0 {
 		v.bad = "a request without a Host"
 	}
-	s.requests++
-	s.fresh = false
-	switch {
-	case h.tunnel:
-		s.change.Store(changeTunnel)
-	case lines.upgrade:
-		s.change.Store(changeUpgrade)
-	default:
-		s.change.Store(changeNone)
-	}
-	s.body = httpBody{left: lines.length, chunked: lines.chunked}
-	s.step = s.feedBody
-	s.buf = s.buf[:0]
-	return b[end-start:], v
-}
-
-// foreign is what is no HTTP where a request was possible.
-func (s *sniffer) foreign() ([]byte, sniffVerdict) {
-	if s.fresh {
-		return s.opaque()
-	}
-	if s.change.Load() != changeNone {
-		return nil, sniffVerdict{bad: "it left HTTP though the server hadn't agreed to"}
-	}
-	return nil, sniffVerdict{bad: "what follows a request is none"}
+	s.step, s.buf = nil, nil
+	return nil, v
 }
 
 // requestLine reads the first line; what lies before from was read before.
@@ -103,7 +78,7 @@ func (s *sniffer) requestLine(from int) (more, is bool, bad string) {
 	case !h.mayBeRequestLine(s.buf, from, end):
 		return false, false, ""
 	case end > maxSniff/2:
-		if !s.fresh || versionWord.Match(s.buf[:end]) {
+		if versionWord.Match(s.buf[:end]) {
 			return false, false, longLine
 		}
 		if n >= 0 {
@@ -196,8 +171,9 @@ func (h *httpHeader) parse(line string) (ok bool, bad string) {
 	case version != 2 || len(words) != 3 || !strings.EqualFold(words[2][:min(7, len(words[2]))], "HTTP/1."):
 		return false, "a request line that servers might read in different ways"
 	}
-	h.target, h.tunnel = requestTarget(words[0], words[1])
-	if h.target == "" && !h.tunnel && strings.Contains(words[1], ":") && strings.IndexByte("/?*", words[1][0]) < 0 { // http:/HOST
+	tunnel := strings.EqualFold(words[0], "CONNECT")
+	h.target = requestTarget(tunnel, words[1])
+	if h.target == "" && !tunnel && strings.Contains(words[1], ":") && strings.IndexByte("/?*", words[1][0]) < 0 { // http:/HOST
 		return false, "a target that servers might read in different ways"
 	}
 	h.hosted = h.target == "" && words[2][7:] != "0"
@@ -205,31 +181,23 @@ func (h *httpHeader) parse(line string) (ok bool, bad string) {
 }
 
 // requestTarget is the host that a request's target names, if it does.
-func requestTarget(method, target string) (host string, tunnel bool) {
-	if strings.EqualFold(method, "CONNECT") {
-		return hostOnly(target), true
+func requestTarget(tunnel bool, target string) string {
+	if tunnel {
+		return hostOnly(target)
 	}
-	if scheme, after, absolute := strings.Cut(target, "://"); absolute && !strings.ContainsAny(scheme, "/?#") {
-		if i := strings.IndexAny(after, "/?#"); i >= 0 {
-			after = after[:i]
-		}
-		return hostOnly(after[strings.LastIndexByte(after, '@')+1:]), false
+	scheme, after, absolute := strings.Cut(target, "://")
+	if !absolute || strings.ContainsAny(scheme, "/?#") {
+		return ""
 	}
-	return "", false
+	if i := strings.IndexAny(after, "/?#"); i >= 0 {
+		after = after[:i]
+	}
+	return hostOnly(after[strings.LastIndexByte(after, '@')+1:])
 }
 
-// lines is what matters of a header.
-type lines struct {
-	hosts   []string
-	length  int64 // of the body
-	chunked bool
-	upgrade bool
-}
-
-// headerLines reads the lines after the first one. What servers might read in
-// different ways is bad (RFC 9112 sections 5.2 and 6.3).
-func headerLines(header []byte) (l lines, bad string) {
-	sized, last := false, ""
+// headerHosts are the hosts in the lines after the first one. What servers might read in
+// different ways is bad (RFC 9112 section 5.2).
+func headerHosts(header []byte) (hosts []string, bad string) {
 	for len(header) > 0 {
 		var line []byte
 		line, header, _ = bytes.Cut(header, []byte("\n"))
@@ -238,41 +206,17 @@ func headerLines(header []byte) (l lines, bad string) {
 			break
 		}
 		if bytes.IndexByte(line, '\r') >= 0 {
-			return l, "a header line with a bare CR"
+			return hosts, "a header line with a bare CR"
 		}
 		if line[0] == ' ' || line[0] == '\t' {
-			return l, strings.Join(strings.Fields("a folded "+last+" line"), " ")
+			return hosts, "a folded header line"
 		}
-		name, text, _ := bytes.Cut(line, []byte(":"))
-		value := string(bytes.TrimSpace(text))
-		last = ""
-		switch strings.ToLower(string(bytes.TrimSpace(name))) {
-		case "host":
-			if last = "Host"; value != "" {
-				l.hosts = append(l.hosts, hostOnly(value))
-			}
-		case "content-length":
-			last = "Content-Length"
-			n, err := strconv.ParseUint(value, 10, 63)
-			if err != nil || sized && int64(n) != l.length {
-				return l, "a length that isn't one"
-			}
-			l.length, sized = int64(n), true
-		case "transfer-encoding":
-			last = "Transfer-Encoding"
-			codings := strings.Split(strings.ToLower(value), ",")
-			if l.chunked || strings.TrimSpace(codings[len(codings)-1]) != "chunked" {
-				return l, "a body that ends nobody knows where"
-			}
-			l.chunked = true
-		case "upgrade":
-			last, l.upgrade = "Upgrade", true
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if value = bytes.TrimSpace(value); len(value) > 0 && strings.EqualFold(string(bytes.TrimSpace(name)), "host") {
+			hosts = append(hosts, hostOnly(string(value)))
 		}
 	}
-	if l.chunked && sized {
-		return l, "a body with a length and in chunks"
-	}
-	return l, ""
+	return hosts, ""
 }
 
 // hostOnly takes the port off HOST:PORT.

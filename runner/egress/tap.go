@@ -18,8 +18,8 @@ const (
 )
 
 const (
-	kindEcho = "echo" // a ping, which is judged
-	onlyEcho = "of ICMP only echo is forwarded"
+	kindEcho  = "echo" // a ping, which is judged
+	forwarded = "only TCP, UDP and pings are forwarded"
 )
 
 // tap sees every packet before the stack does. Pings it hands to their table. It
@@ -119,11 +119,6 @@ func (t *tap) DeliverNetworkPacket(proto tcpip.NetworkProtocolNumber, pkt *stack
 		t.echo(l, pkt)
 		return
 	}
-	if s.kind == "icmp" {
-		view := pkt.Data().AsRange().ToView()
-		t.g.unreachable(l, quoteOf(view.AsSlice()), prohibited)
-		view.Release()
-	}
 	if s.kind == "" || !t.news(s) {
 		return
 	}
@@ -174,12 +169,12 @@ func (t *tap) judge4(pkt *stack.PacketBuffer, h header.IPv4) (s swallowed, l tup
 		case ok && whole && header.ICMPv4Type(kind) == header.ICMPv4Echo:
 			s.kind = kindEcho
 		default:
-			s.kind, s.what = "icmp", onlyEcho
+			s.kind, s.what = fmt.Sprintf("ip/%d", proto), forwarded
 		}
 	case known:
 		return s, l, true
 	default:
-		s.kind, s.what = fmt.Sprintf("ip/%d", proto), "only TCP and UDP are forwarded"
+		s.kind, s.what = fmt.Sprintf("ip/%d", proto), forwarded
 	}
 	return s, l, false
 }
@@ -224,7 +219,7 @@ func (t *tap) judge6(pkt *stack.PacketBuffer, h header.IPv6) (s swallowed, l tup
 		l, _ = t.fragment6(pkt, l)
 		return s, l, true // the stack puts it together first
 	default:
-		s.kind, s.what = fmt.Sprintf("ip/%d", proto), "only TCP and UDP are forwarded"
+		s.kind, s.what = fmt.Sprintf("ip/%d", proto), forwarded
 	}
 	return s, l, false
 }

@@ -224,7 +224,7 @@ func TestSwallowed(t *testing.T) {
 		}
 		return unix.Bind(fd, four("1.2.3.4", 0))
 	})
-	kinds := []string{"multicast", "broadcast", "icmp", "ip/132", "ip/47", "forged"}
+	kinds := []string{"multicast", "broadcast", "ip/1", "ip/132", "ip/47", "forged"}
 	for _, kind := range kinds {
 		a := s.wait(kind, func(a Attempt) bool { return a.Protocol == kind })
 		if a.Verdict != "deny" || a.Open || a.Failure == "" {

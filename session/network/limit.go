@@ -188,14 +188,15 @@ func (n *Network) Admit(t *Try, v egress.Verdict) (egress.Verdict, bool) {
 	return v, true
 }
 
-// connects counts one more connection. It says of what there is nothing left for it.
+// connects counts one more connection, which has a request at least. It says of what there
+// is nothing left for it.
 func (n *Network) connects(all []*account) *account {
 	for _, a := range all {
 		if a.counted() && !a.spends() && a.empty() {
 			return a
 		}
 	}
-	_, short := takeAll(named(all, policy.LimitConnections), 1, true)
+	_, short := takeAll(append(named(all, policy.LimitConnections), named(all, policy.LimitRequests)...), 1, true)
 	return short
 }
 
@@ -222,22 +223,9 @@ func (m *meter) Received(ctx context.Context, n int, whole bool) (int, error) {
 	return m.take(ctx, m.received, n, whole)
 }
 
-// Requests lets what came together pass together. More than a minute may have come at
-// once: those are let through one minute's after the other.
-func (m *meter) Requests(ctx context.Context, n int) error {
-	for n > 0 {
-		got, err := m.take(ctx, m.requests, n, false)
-		if err != nil {
-			return err
-		}
-		n -= got
-	}
-	return nil
-}
-
 // Model lets a request leave if there is something left to be spent.
 func (m *meter) Model(ctx context.Context) error {
-	if err := m.Requests(ctx, 1); err != nil {
+	if _, err := m.take(ctx, m.requests, 1, true); err != nil {
 		return err
 	}
 	got, err := m.take(ctx, m.tokens, 1, false)

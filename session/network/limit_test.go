@@ -20,7 +20,6 @@ func TestLimitDenies(t *testing.T) {
 		{`network: [{allow: example.org, limit: {sent: 1000, at: deny}}]`, "sent", "the limit of allow example.org is used up: sent 1000 (test, /test.yaml:1)"},
 		{`network: [{allow: example.org, limit: {received: 1000, at: deny}}]`, "received", "the limit of allow example.org is used up: received 1000 (test, /test.yaml:1)"},
 		{`{network: [{allow: example.org}], limits: {sent: 1000, at: deny}}`, "sent", "the limit of this session is used up: sent 1000 (test, /test.yaml:1)"},
-		{`network: [{allow: example.org, limit: {requests: 1000/min, at: deny}}]`, "requests", "the limit of allow example.org is used up: requests 1000/min (test, /test.yaml:1)"},
 	} {
 		n, _, _ := judged(t, policyOf(t, c.text), api.ModePolicy)
 		var told []string
@@ -31,13 +30,10 @@ func TestLimitDenies(t *testing.T) {
 			t.Fatalf("%s: %+v, %+v", c.text, first, second)
 		}
 		move := func(v egress.Verdict, k int) (int, error) {
-			switch c.name {
-			case "sent":
+			if c.name == "sent" {
 				return v.Meter.Sent(t.Context(), k, false)
-			case "received":
-				return v.Meter.Received(t.Context(), k, false)
 			}
-			return k, v.Meter.Requests(t.Context(), k)
+			return v.Meter.Received(t.Context(), k, false)
 		}
 		if k, err := move(first, 900); k != 900 || err != nil {
 			t.Errorf("%s: %d, %v", c.text, k, err)
@@ -49,13 +45,21 @@ func TestLimitDenies(t *testing.T) {
 			t.Errorf("%s: beyond it: %v", c.text, err)
 		}
 		v := n.Judge(t.Context(), at)
-		if c.name == "requests" { // a connection may be for something else
-			v.Rule = c.want
-		} else if v.Allow {
+		if v.Allow {
 			t.Errorf("%s: a further connection: %+v", c.text, v)
 		}
 		if v.Rule != c.want || len(told) != 1 || told[0] != c.want {
 			t.Errorf("%s: %q, and told %q", c.text, v.Rule, told)
+		}
+	}
+}
+
+// Where nobody looks into connections, each is a request.
+func TestAConnectionIsARequest(t *testing.T) {
+	n, _, _ := judged(t, policyOf(t, `network: [{allow: example.org, limit: {requests: 2/min, at: deny}}]`), api.ModePolicy)
+	for i := range 3 {
+		if v := n.Judge(t.Context(), attempt("tcp", "example.org", synthetic)); v.Allow != (i < 2) {
+			t.Errorf("connection %d: %+v", i, v)
 		}
 	}
 }
