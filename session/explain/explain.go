@@ -1,6 +1,7 @@
 // Package explain answers what rules hold for a session or in a project, and what they
 // say of a command, a connection or a file: which rule decides, from which layer, file
-// and line. It writes nothing but a file of rules to begin with.
+// and line. It writes a file of rules to begin with, puts rules into files and takes them out, and
+// keeps which projects' rules a person confirmed.
 //
 // It trusts nobody: what is asked about comes from whoever asks, and the files of a
 // project from whoever wrote it. What it gives back is escaped. A Service is safe for

@@ -210,8 +210,6 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Verifier: verifier,
 		Ring:     ring,
 		Policies: explainer(history.Session, dir, a.Person.Home),
-		Truster:  truster{dir},
-		Ruler:    ruler{dir, a.Person.Home},
 	}, live.find, log)
 	client, end := answered(through(h), log)
 	return client, func() {

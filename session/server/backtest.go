@@ -5,18 +5,11 @@ import (
 	"net/http"
 
 	"stepbox/session/api"
+	"stepbox/session/backtest"
 )
 
-// Backtester judges recorded sessions by other rules, and proposes rules from them, and
-// puts rules into files. It tells how far it is until it returns.
-type Backtester interface {
-	Try(ctx context.Context, r api.PolicyTry, tell func(api.PastSeen)) (api.PolicyTried, error)
-	Add(ctx context.Context, add api.PolicyAdd) (api.PolicyAdd, error)
-	Learn(ctx context.Context, r api.PolicyLearn, tell func(api.PastSeen)) (api.PolicyLearned, error)
-}
-
 // backtests adds the routes on rules and what was recorded.
-func backtests(mux *http.ServeMux, b Backtester) {
+func backtests(mux *http.ServeMux, b *backtest.Backtester) {
 	mux.HandleFunc("POST /v1/policy/try", walked(func(ctx context.Context, r api.PolicyTry, tell func(api.PastSeen)) (api.PolicyTried, error) {
 		return b.Try(ctx, r, tell)
 	}))

@@ -2,26 +2,18 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 
 	"stepbox/session/api"
+	"stepbox/session/export"
 )
-
-// Exporter writes sessions in other forms. Patch writes the session's changes as
-// they are now.
-type Exporter interface {
-	Export(ctx context.Context, id string, r api.ExportRequest, patch func(io.Writer) error, w io.Writer) error
-	Plan(ctx context.Context, id string, r api.ExportRequest, patch func(io.Writer) error) (api.ExportPlan, error)
-	Import(ctx context.Context, file string, r io.Reader) (api.Imported, error)
-}
 
 // exports adds the routes. One answers what a live session's supervisor knows better
 // than the record, which is the patch.
-func exports(mux *http.ServeMux, e Exporter, one http.HandlerFunc) {
+func exports(mux *http.ServeMux, e *export.Exporter, one http.HandlerFunc) {
 	mux.HandleFunc("POST /v1/import", answer(func(q *http.Request) (any, error) {
 		return e.Import(q.Context(), q.URL.Query().Get("file"), q.Body)
 	}))

@@ -15,6 +15,13 @@ import (
 
 	"stepbox/runner/socket"
 	"stepbox/session/api"
+	"stepbox/session/backtest"
+	"stepbox/session/bisect"
+	"stepbox/session/blame"
+	"stepbox/session/explain"
+	"stepbox/session/export"
+	"stepbox/session/find"
+	"stepbox/session/seal"
 )
 
 // Supervisor is where a live session is served.
@@ -44,17 +51,15 @@ type Services struct {
 	Keeper   Keeper
 	Homes    Homes
 	Replayer Replayer
-	Exporter Exporter
+	Exporter *export.Exporter
 	Travel   Traveller
-	Finder   Finder
-	Verifier Verifier
-	Ring     Ring
-	Blamer   Blamer
-	Bisector Bisector
-	Policies Policies
-	Truster  Truster
-	Ruler    Ruler
-	Backtest Backtester
+	Finder   *find.Finder
+	Verifier seal.Verifier
+	Ring     seal.Ring
+	Blamer   *blame.Blamer
+	Bisector *bisect.Bisector
+	Policies *explain.Service
+	Backtest *backtest.Backtester
 }
 
 // NewHub serves sessions from their record and passes what concerns a live one
@@ -137,11 +142,8 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 	}))
 	exports(mux, s.Exporter, one)
 	past(mux, s)
-	if s.Policies != nil {
-		policies(mux, s.Policies)
-	}
-	trust(mux, s.Truster)
-	ruler(mux, s.Ruler)
+	policies(mux, s.Policies)
+	kept(mux, s.Policies)
 	backtests(mux, s.Backtest)
 	// What was is in the record, of live sessions too.
 	for _, what := range []string{"/changes", "/diff", "/diffs"} {

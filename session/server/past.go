@@ -19,35 +19,6 @@ type Traveller interface {
 	ComparePatch(ctx context.Context, id string, at api.Moment, other string, then api.Moment, globs []string, w io.Writer) error
 }
 
-// Blamer says who wrote the lines of files.
-type Blamer interface {
-	At(ctx context.Context, id, path string, m api.Moment) (api.Blame, error)
-	Today(ctx context.Context, name string) (api.Blame, error)
-}
-
-// Bisector finds the action after which a command fails. It tells how that goes until
-// it returns; when ctx ends, nothing of it is left.
-type Bisector interface {
-	Bisect(ctx context.Context, id string, r api.BisectRequest, tell func(api.BisectProgress)) (api.Bisected, error)
-}
-
-// Finder finds sessions, and keeps what a person says of them.
-type Finder interface {
-	Find(ctx context.Context, q api.Query) (api.FoundPage, error)
-	Label(ctx context.Context, id string, l api.Label) (api.Session, error)
-}
-
-// Verifier checks records and tells how that goes, last of each what was found.
-type Verifier interface {
-	Verify(ctx context.Context, r api.VerifyRequest, tell func(api.Verifying)) error
-}
-
-// Ring is the keys that seal records.
-type Ring interface {
-	Keys(ctx context.Context) ([]api.Key, error)
-	Change(ctx context.Context, to api.KeyRequest) (api.Key, error)
-}
-
 // past adds the routes that are answered from the record, of live sessions too.
 func past(mux *http.ServeMux, s Services) {
 	at := func(q *http.Request) api.Moment { return api.Moment(q.URL.Query().Get("at")) }

@@ -1,4 +1,4 @@
-package launch
+package explain
 
 import (
 	"context"
@@ -8,10 +8,8 @@ import (
 	"stepbox/session/rules"
 )
 
-// truster keeps which projects' policies were confirmed, in a data folder.
-type truster struct{ data string }
-
-func (t truster) config(folder string) (rules.Config, error) {
+// inFolder is where the rules for a project are: its own and the person's.
+func (s *Service) inFolder(folder string) (rules.Config, error) {
 	if !filepath.IsAbs(folder) {
 		return rules.Config{}, api.Problemf(api.CodeUsage, "a project is named by its absolute path, not %q", api.Escape(folder))
 	}
@@ -19,12 +17,12 @@ func (t truster) config(folder string) (rules.Config, error) {
 	if err != nil {
 		return rules.Config{}, api.Problemf(api.CodeNotFound, "cannot look at the project: %s", api.Escape(err.Error()))
 	}
-	return rules.Config{Project: filepath.Join(folder, rules.Name), Trust: rules.TrustIn(t.data)}, nil
+	return rules.Config{User: s.User, Project: filepath.Join(folder, rules.Name), Trust: s.Trust}, nil
 }
 
-// Project implements server.Truster.
-func (t truster) Project(_ context.Context, folder string) (api.ProjectPolicy, error) {
-	cfg, err := t.config(folder)
+// Project is the policy that comes with a project, and whether a person confirmed it.
+func (s *Service) Project(_ context.Context, folder string) (api.ProjectPolicy, error) {
+	cfg, err := s.inFolder(folder)
 	if err != nil {
 		return api.ProjectPolicy{}, err
 	}
@@ -32,6 +30,7 @@ func (t truster) Project(_ context.Context, folder string) (api.ProjectPolicy, e
 }
 
 func projectPolicy(cfg rules.Config) api.ProjectPolicy {
+	cfg.User = ""
 	state := rules.Look(cfg)
 	p := &state.Project
 	out := api.ProjectPolicy{Folder: filepath.Dir(cfg.Project), Hash: p.Hash, Trusted: p.Hash != "" && p.Trusted, Loosens: p.Loosens()}
@@ -44,9 +43,9 @@ func projectPolicy(cfg rules.Config) api.ProjectPolicy {
 	return out
 }
 
-// Trust implements server.Truster.
-func (t truster) Trust(ctx context.Context, r api.TrustRequest) (api.ProjectPolicy, error) {
-	cfg, err := t.config(r.Folder)
+// Confirm lets hold what the policy of a project allows, if it is still what was shown.
+func (s *Service) Confirm(ctx context.Context, r api.TrustRequest) (api.ProjectPolicy, error) {
+	cfg, err := s.inFolder(r.Folder)
 	if err != nil {
 		return api.ProjectPolicy{}, err
 	}
@@ -64,9 +63,9 @@ func (t truster) Trust(ctx context.Context, r api.TrustRequest) (api.ProjectPoli
 	return projectPolicy(cfg), nil
 }
 
-// Distrust implements server.Truster.
-func (t truster) Distrust(_ context.Context, folder string) (api.ProjectPolicy, error) {
-	cfg, err := t.config(folder)
+// Distrust takes that back.
+func (s *Service) Distrust(_ context.Context, folder string) (api.ProjectPolicy, error) {
+	cfg, err := s.inFolder(folder)
 	if err != nil {
 		return api.ProjectPolicy{}, err
 	}

@@ -1,8 +1,7 @@
-package launch
+package explain
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -11,16 +10,12 @@ import (
 	"stepbox/session/rules"
 )
 
-// ruler puts rules into the files of a person and of projects, where no session does.
-type ruler struct{ data, home string }
-
 // prepared is what a rule is to be, and the files in which it is.
-func (t ruler) prepared(r api.FolderRule) (api.Rule, rules.Config, error) {
-	cfg, err := truster{t.data}.config(r.Folder)
+func (s *Service) prepared(r api.FolderRule) (api.Rule, rules.Config, error) {
+	cfg, err := s.inFolder(r.Folder)
 	if err != nil {
 		return r.Rule, cfg, err
 	}
-	cfg.User = rules.User(t.home, os.Getenv("XDG_CONFIG_HOME"))
 	if !r.Rule.Kept() {
 		return r.Rule, cfg, api.Problemf(api.CodeUsage, "without a session a rule is for a project, or always")
 	}
@@ -44,9 +39,9 @@ func changed(cfg rules.Config, r api.Rule, err error) (api.RuleKept, error) {
 	return out, nil
 }
 
-// KeepRule implements server.Ruler.
-func (t ruler) KeepRule(_ context.Context, r api.FolderRule) (api.RuleKept, error) {
-	made, cfg, err := t.prepared(r)
+// KeepRule puts a rule into the person's file or a project's, where no session does.
+func (s *Service) KeepRule(_ context.Context, r api.FolderRule) (api.RuleKept, error) {
+	made, cfg, err := s.prepared(r)
 	if err != nil {
 		return api.RuleKept{}, err
 	}
@@ -54,14 +49,14 @@ func (t ruler) KeepRule(_ context.Context, r api.FolderRule) (api.RuleKept, erro
 	if err == nil {
 		now := rules.Look(cfg)
 		p := policy.Builtin().With(now.Layers()...)
-		out.Beaten = api.Escape(rules.Beaten(p, made, filepath.Dir(cfg.Project), t.home))
+		out.Beaten = api.Escape(rules.Beaten(p, made, filepath.Dir(cfg.Project), s.Home))
 	}
 	return out, err
 }
 
-// ForgetRule implements server.Ruler.
-func (t ruler) ForgetRule(_ context.Context, r api.FolderRule) (api.RuleKept, error) {
-	gone, cfg, err := t.prepared(r)
+// ForgetRule takes one out.
+func (s *Service) ForgetRule(_ context.Context, r api.FolderRule) (api.RuleKept, error) {
+	gone, cfg, err := s.prepared(r)
 	if err != nil {
 		return api.RuleKept{}, err
 	}

@@ -1,4 +1,4 @@
-package launch
+package explain
 
 import (
 	"os"
@@ -27,7 +27,7 @@ func TestHostileProjectPolicyIsntOpened(t *testing.T) {
 	}
 	done := make(chan api.ProjectPolicy, 1)
 	go func() {
-		p, _ := truster{t.TempDir()}.Project(t.Context(), dir)
+		p, _ := (&Service{Trust: rules.TrustIn(t.TempDir())}).Project(t.Context(), dir)
 		done <- p
 	}()
 	select {
@@ -54,7 +54,7 @@ func TestProjectPolicyIsShownAsHashed(t *testing.T) {
 		}
 	}
 	write(evil)
-	tr := truster{t.TempDir()}
+	tr := &Service{Trust: rules.TrustIn(t.TempDir())}
 	p, err := tr.Project(t.Context(), dir)
 	if err != nil || len(p.Files) != 1 || p.Files[0].Text != evil {
 		t.Fatalf("it is %+v (%v)", p, err)
