@@ -32,7 +32,8 @@ func (s *Session) watchSpace(room *files.Room) {
 		}
 		var why string
 		var err error
-		why, next, err = room.Look(ctx, s.files.Scanned().Bytes())
+		scanned := s.files.Scanned()
+		why, next, err = room.Look(ctx, files.Amount{Bytes: scanned.Bytes(), Files: int64(scanned.Len())})
 		if err != nil {
 			s.log.Warn("the session's room on the disk isn't watched", "error", err)
 		}

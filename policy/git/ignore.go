@@ -61,7 +61,8 @@ func (p Person) configDir() string {
 }
 
 // Repository is what one project folder's repository says. It isn't safe for
-// use while ReadFolder runs; after that it doesn't change.
+// use while ReadFolder runs; after that it doesn't change, and is safe for
+// concurrent use.
 type Repository struct {
 	root     string // the folder that holds .git, or project where there is none
 	prefix   string // from root to the project, which paths are relative to; "" where they are one
@@ -74,6 +75,7 @@ type Repository struct {
 	tracked  []string             // sorted, from root
 	unsure   bool                 // something couldn't be read: nothing is ignored
 	patterns int                  // read so far
+	way      way                  // where Ignored was asked last
 }
 
 // maxPatterns bounds all patterns of a repository together.
@@ -102,6 +104,20 @@ func Open(project string, person Person) *Repository {
 		r.tracked = append(r.tracked, entries[i].Path)
 	}
 	slices.Sort(r.tracked)
+	r.way.of = func(dir string) []pattern { return r.folders[dir] }
+	r.way.enter(0, r.outer)
+	r.way.enter(0, r.folders[""])
+	return r
+}
+
+// OpenLazily is Open for whom doesn't walk the project: the rules of a folder are
+// read when something below it is asked about.
+func OpenLazily(project string, person Person) *Repository {
+	r := Open(project, person)
+	r.way.of = func(dir string) []pattern {
+		r.readRules(dir)
+		return r.folders[dir]
+	}
 	return r
 }
 
@@ -193,6 +209,7 @@ func (r *Repository) readOuter(person Person) {
 func (r *Repository) ReadFolder(dir string) {
 	if full := r.full(dir); full != "" {
 		r.readRules(full)
+		r.way.forget()
 	}
 }
 
@@ -230,45 +247,11 @@ func (r *Repository) Unsure() { r.unsure = true }
 // does a rule ever mean a repository's own folder.
 func (r *Repository) Ignored(name string, folder bool) bool {
 	full := r.full(name)
-	if r.unsure || full == "" || r.Tracked(name) || slices.Contains(strings.Split(full, "/"), ".git") {
+	if full == "" || r.Tracked(name) || slices.Contains(strings.Split(full, "/"), ".git") {
 		return false
 	}
-	// A folder that is ignored is so with all in it: nothing below it counts.
-	for i := range len(full) {
-		if full[i] == '/' && r.excluded(full[:i], true) {
-			return true
-		}
-	}
-	return r.excluded(full, folder)
-}
-
-// excluded asks the rules about one path, the deepest folder's and in it the
-// last rule first.
-func (r *Repository) excluded(full string, folder bool) bool {
-	for dir := path.Dir(full); ; dir = path.Dir(dir) {
-		base := dir + "/"
-		if dir == "." {
-			base = ""
-		}
-		if found, ignored := last(r.folders[strings.TrimSuffix(base, "/")], full[len(base):], folder); found {
-			return ignored
-		}
-		if dir == "." {
-			break
-		}
-	}
-	_, ignored := last(r.outer, full, folder)
-	return ignored
-}
-
-// last finds the last rule that matches.
-func last(rules []pattern, name string, folder bool) (found, ignored bool) {
-	for _, p := range slices.Backward(rules) {
-		if p.matches(name, folder) {
-			return true, !p.negated
-		}
-	}
-	return false, false
+	ignored := r.way.ignored(full, folder)
+	return ignored && !r.unsure
 }
 
 // Tracked says whether a path is in the repository's index, or a folder that

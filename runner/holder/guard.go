@@ -70,8 +70,8 @@ func (g Guard) kill(ctx context.Context, pidfd int) error {
 // LockName is the file in a run-time folder that is locked while somebody has it.
 const LockName = "lock"
 
-// RemoveAll removes a folder of ours with all that it holds, also the folder of
-// mode 000 that overlayfs makes below its work folder. By its lock, which goes last,
+// RemoveAll removes a folder of ours with all that it holds, however deep and of
+// whatever modes an agent, or overlayfs in its work folder, made it. By its lock, which goes last,
 // a run-time folder is known to whoever finds half of it.
 func RemoveAll(dir string) error {
 	var err error
@@ -90,20 +90,6 @@ func RemoveAll(dir string) error {
 		return fmt.Errorf("cannot remove %q: %w", dir, err)
 	}
 	return nil
-}
-
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if errors.Is(err, fs.ErrPermission) {
-		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, _ error) error {
-			if entry != nil && entry.IsDir() {
-				_ = unix.Chmod(path, 0o700)
-			}
-			return nil
-		})
-		err = os.RemoveAll(dir)
-	}
-	return err
 }
 
 func (g Guard) thaw() {

@@ -57,7 +57,7 @@ func Of(in Input) (out *api.Effects, committed *Commit) {
 	if len(in.Changed) == 0 {
 		return nil, nil
 	}
-	s := &summary{Input: in, left: maxRead, indexes: map[string][]git.Entry{}, ignored: map[string]bool{}, groups: map[string]*group{}}
+	s := &summary{Input: in, left: maxRead, indexes: map[string][]git.Entry{}, groups: map[string]*group{}}
 	internals := map[string][]diff.Change{} // by the folder that .git is in
 	for _, c := range in.Changed {
 		if repo, ok := InGit(c.Path); ok {
@@ -93,7 +93,6 @@ type summary struct {
 	out     api.Effects
 	commit  *Commit
 	indexes map[string][]git.Entry // by state and path of the repository
-	ignored map[string]bool        // folders that were asked about
 	groups  map[string]*group
 	phrases []phrase
 	stashed bool
@@ -131,24 +130,10 @@ func (s *summary) read(f *diff.File, most int64) ([]byte, bool) {
 	return s.Open(f, most)
 }
 
-// isIgnored asks about folders once: what is in an ignored one is ignored.
-func (s *summary) isIgnored(p string, dir bool) bool {
-	if s.Ignored == nil {
-		return false
-	}
-	parent := path.Dir(p)
-	whole, asked := s.ignored[parent]
-	if !asked {
-		whole = parent != "." && s.isIgnored(parent, true)
-		s.ignored[parent] = whole
-	}
-	return whole || s.Ignored(p, dir)
-}
-
 // change sorts one change in.
 func (s *summary) change(c diff.Change) {
 	dir := c.Kind() == manifest.KindDir && c.Status != diff.Retyped
-	ignored := s.isIgnored(c.Path, dir)
+	ignored := s.Ignored != nil && s.Ignored(c.Path, dir)
 	if ignored {
 		s.out.Ignored++
 	}

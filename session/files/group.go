@@ -56,27 +56,17 @@ type folderRules struct {
 	folder string
 	person git.Person
 	repo   *git.Repository // nil until the first question
-	read   map[string]bool // folders whose rules have been read
 }
 
 func (r *folderRules) open() *git.Repository {
 	if r.repo == nil {
-		r.repo, r.read = git.Open(r.folder, r.person), make(map[string]bool)
+		r.repo = git.OpenLazily(r.folder, r.person)
 	}
 	return r.repo
 }
 
-// Ignored is asked about a folder before it is asked about what is in that.
-func (r *folderRules) Ignored(name string, dir bool) bool {
-	repo := r.open()
-	if up := path.Dir(name); up != "." && !r.read[up] {
-		r.read[up] = true
-		repo.ReadFolder(up)
-	}
-	return repo.Ignored(name, dir)
-}
-
-func (r *folderRules) Generated(name string) bool { return r.open().Generated(name) }
+func (r *folderRules) Ignored(name string, dir bool) bool { return r.open().Ignored(name, dir) }
+func (r *folderRules) Generated(name string) bool         { return r.open().Generated(name) }
 
 // of is the group of a path; generated says that its content shows that a program
 // wrote it.
@@ -91,7 +81,7 @@ func (g *grouping) of(name string, generated bool) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.ignored(name, false):
+	case g.ignored(name):
 		return groupIgnored
 	case generated || isGenerated(base) || g.rules != nil && g.rules.Generated(name):
 		return groupGenerated
@@ -104,21 +94,19 @@ func (g *grouping) of(name string, generated bool) string {
 func (f *Files) Ignored(path string) bool {
 	f.groups.mu.Lock()
 	defer f.groups.mu.Unlock()
-	return f.groups.ignored(path, false)
+	return f.groups.ignored(path)
 }
 
-// ignored is called with mu held. What is in an ignored folder is ignored without
-// being looked at.
-func (g *grouping) ignored(name string, dir bool) bool {
+// ignored is called with mu held.
+func (g *grouping) ignored(name string) bool {
 	if g.rules == nil {
 		return false
 	}
-	if yes, ok := g.known.get(name); ok {
-		return yes
+	yes, known := g.known.get(name)
+	if !known {
+		yes = g.rules.Ignored(name, false)
+		g.known.put(name, yes, maxGrouped)
 	}
-	up := path.Dir(name)
-	yes := up != "." && g.ignored(up, true) || g.rules.Ignored(name, dir)
-	g.known.put(name, yes, maxGrouped)
 	return yes
 }
 

@@ -18,16 +18,26 @@ const (
 	noLimit = 1 << 50
 )
 
-// DiskUse is how much room folders take on the disk, in bytes, with what they hold: a
+// leastFile is what a file counts for at least, in bytes, also an empty one: a
+// filesystem has only so many.
+const leastFile = 4 << 10
+
+// Amount is what is taken, or free, on a disk.
+type Amount struct {
+	Bytes int64 // each file counts for at least leastFile
+	Files int64 // of any kind, as inodes
+}
+
+// DiskUse is how much room folders take on the disk, with what they hold: a
 // file with several names counts once, a sparse one with what is written of it.
 // What can't be read isn't counted; no link is followed.
-func DiskUse(ctx context.Context, folders ...string) int64 {
-	var sum int64
+func DiskUse(ctx context.Context, folders ...string) Amount {
+	var sum Amount
 	seen := make(map[[2]uint64]bool)
 	var walk func(dir string, deep int)
 	walk = func(dir string, deep int) {
 		if deep > deepest {
-			sum += noLimit
+			sum.Bytes += noLimit
 			return
 		}
 		if len(dir) > longest { // its path begins anew
@@ -54,7 +64,7 @@ func DiskUse(ctx context.Context, folders ...string) int64 {
 				}
 				seen[at] = true
 			}
-			sum += st.Blocks * 512
+			sum.Bytes, sum.Files = sum.Bytes+max(st.Blocks*512, leastFile), sum.Files+1
 			if e.IsDir() {
 				walk(path, deep+1)
 			}

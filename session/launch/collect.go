@@ -72,7 +72,7 @@ func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api
 			continue
 		}
 		out.Folders++
-		out.Bytes += files.DiskUse(ctx, dir)
+		out.Bytes += files.DiskUse(ctx, dir).Bytes
 		if !r.Dry {
 			err = holder.RemoveAll(dir)
 		}
@@ -98,7 +98,7 @@ func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collect
 	}
 	folders, left := make(map[string]int64), w.Total()
 	for _, s := range sessions {
-		folders[s.ID] = files.DiskUse(ctx, k.store.SessionDir(s.ID))
+		folders[s.ID] = files.DiskUse(ctx, k.store.SessionDir(s.ID)).Bytes
 		left += folders[s.ID]
 	}
 	for _, d := range list {

@@ -40,11 +40,14 @@ func (k keeper) Space(ctx context.Context, id string) (api.Space, error) {
 		return api.Space{}, noSession(id, err)
 	}
 	dir := k.store.SessionDir(id)
-	sp := api.Space{
-		Files: files.DiskUse(ctx, filepath.Join(dir, "upper")), Temporary: files.DiskUse(ctx, filepath.Join(dir, "tmp")),
-		Beside: files.DiskUse(ctx, filepath.Join(dir, "mounts")) + files.DiskUse(ctx, filepath.Join(dir, "caches")),
+	use := func(names ...string) int64 {
+		for i, name := range names {
+			names[i] = filepath.Join(dir, name)
+		}
+		return files.DiskUse(ctx, names...).Bytes
 	}
-	sp.Record = files.DiskUse(ctx, dir) - sp.Files - sp.Temporary - sp.Beside
+	sp := api.Space{Files: use("upper"), Temporary: use("tmp"), Beside: use("mounts", "caches")}
+	sp.Record = use("") - sp.Files - sp.Temporary - sp.Beside
 	for _, d := range s.Dirs {
 		if names, more := outfit.Written(dir, d.Path, maxWritten); d.Write && len(names) > 0 {
 			sp.Written = append(sp.Written, api.Written{Dir: api.Escape(d.Path), Paths: api.EscapeAll(names), More: more})

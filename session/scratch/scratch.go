@@ -295,7 +295,7 @@ func bound(ctx context.Context, folder string, tell func(why string)) (stop func
 			case <-time.After(next):
 			}
 			var why string
-			if why, next, _ = room.Look(ctx, math.MaxInt64); why != "" { // what can't be looked at isn't bounded
+			if why, next, _ = room.Look(ctx, files.Amount{Bytes: math.MaxInt64, Files: math.MaxInt64}); why != "" { // what can't be looked at isn't bounded
 				tell(why)
 				return
 			}

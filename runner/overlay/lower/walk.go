@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"golang.org/x/sys/unix"
-
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 )
@@ -15,10 +13,6 @@ import (
 // ErrSkipDir is what a Walk's function returns for a directory that isn't to be
 // looked into.
 var ErrSkipDir = errors.New("skip this directory")
-
-// maxWalkDepth is how many directories below each other a Walk looks into. One
-// is open for each.
-const maxWalkDepth = 256
 
 // Found is a name that a Walk came upon. It is of use only during the call that
 // it was given to.
@@ -42,13 +36,13 @@ type Found struct {
 func (l *Lower) Walk(ctx context.Context, f func(*Found) error) error {
 	top := l.Top()
 	defer top.Close()
-	return top.walk(ctx, f, 0)
+	return top.walk(ctx, f)
 }
 
-func (d *Folder) walk(ctx context.Context, f func(*Found) error, depth int) error {
+func (d *Folder) walk(ctx context.Context, f func(*Found) error) error {
 	names, err := d.Names(ctx)
-	if depth > maxWalkDepth {
-		err = unix.ELOOP
+	if why := manifest.Beyond(d.path); why != "" {
+		err = errors.New(why)
 	}
 	if err != nil {
 		if ctx.Err() != nil || d.path == "" {
@@ -60,14 +54,14 @@ func (d *Folder) walk(ctx context.Context, f func(*Found) error, depth int) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := d.visit(ctx, name, f, depth); err != nil {
+		if err := d.visit(ctx, name, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Folder) visit(ctx context.Context, name string, f func(*Found) error, depth int) error {
+func (d *Folder) visit(ctx context.Context, name string, f func(*Found) error) error {
 	n := &Found{Path: manifest.Join(d.path, name), dir: d}
 	if d.l.hidden[n.Path] {
 		n.Hidden, n.Entry.Name = true, name
@@ -89,7 +83,7 @@ func (d *Folder) visit(ctx context.Context, name string, f func(*Found) error, d
 	}
 	sub := d.Sub(name)
 	defer sub.Close()
-	return sub.walk(ctx, f, depth+1)
+	return sub.walk(ctx, f)
 }
 
 func skipped(err error) error {

@@ -1,6 +1,9 @@
 package manifest
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // maxName is the longest name of the file systems that overlayfs runs on.
 const maxName = 255
@@ -21,6 +24,26 @@ func ValidPath(s string) bool {
 		}
 	}
 	return true
+}
+
+// Bounds of the directories that are looked into. Each name in one costs its path wherever
+// it is told of, and the kernel takes none above 4,096 bytes: with a name at its end
+// and the project's own path before it, one that is within them is short enough.
+const (
+	MaxDeep = 256  // directories below each other
+	MaxLong = 3072 // bytes of a directory's path
+)
+
+// Beyond says why a directory isn't looked into: it is too deep; "" when it isn't. Agents
+// make such, so that everything that follows directories has this bound.
+func Beyond(path string) string {
+	switch {
+	case len(path) > MaxLong:
+		return fmt.Sprintf("its path has more than %d bytes", MaxLong)
+	case strings.Count(path, "/") >= MaxDeep:
+		return fmt.Sprintf("more than %d directories below each other", MaxDeep)
+	}
+	return ""
 }
 
 // Split cuts a path into its directory and its last component.

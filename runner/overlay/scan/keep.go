@@ -3,10 +3,9 @@ package scan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/lower"
@@ -185,7 +184,7 @@ func (x *extender) name(path string, n, was, base *manifest.Node, listed bool, l
 	}
 	if !base.Opaque {
 		x.data, x.entries = keptTree, keptNames
-		if base, err = x.tree(path, base, low, 0, false); err != nil {
+		if base, err = x.tree(path, base, low, false); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -275,7 +274,7 @@ const maxKeptHash = 1 << 30
 // tree keeps all that a directory of the lower holds, base, of which some may be
 // known. What is beyond the bounds is said at the directory that it is in. Moved says that
 // one above took another's place since the mount.
-func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, depth int, moved bool) (*manifest.Node, error) {
+func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, moved bool) (*manifest.Node, error) {
 	low := up.Sub(base.Name)
 	defer low.Close()
 	if e, err := up.Find(x.ctx, base.Name); err == nil && e != nil {
@@ -284,8 +283,8 @@ func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, dept
 	out := &manifest.Node{Entry: base.Entry, Sub: base.Sub}
 	out.Opaque = true
 	names, err := low.Names(x.ctx)
-	if depth >= maxKeptDepth {
-		names, err = nil, unix.ELOOP
+	if why := manifest.Beyond(path); why != "" {
+		names, err = nil, errors.New(why)
 	}
 	if err != nil && x.ctx.Err() == nil {
 		out.Unsaved = lower.NotKept("what was in it can't be listed: " + err.Error())
@@ -313,7 +312,7 @@ func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, dept
 			}
 		}
 		if n.Kind == manifest.KindDir && !n.Opaque {
-			if n, err = x.tree(manifest.Join(path, name), n, low, depth+1, moved); err != nil {
+			if n, err = x.tree(manifest.Join(path, name), n, low, moved); err != nil {
 				return nil, err
 			}
 		}
@@ -322,10 +321,6 @@ func (x *extender) tree(path string, base *manifest.Node, up *lower.Folder, dept
 	got := out.With(fresh)
 	return got, x.ctx.Err()
 }
-
-// maxKeptDepth is how many directories below each other are kept of one that
-// was deleted.
-const maxKeptDepth = 256
 
 // late takes up the hash of a host's file that wasn't needed before: now the upper
 // has one of that length in its place, and either may be the other's content.

@@ -21,7 +21,6 @@ type listing struct {
 	old   *manifest.Dir
 	deep  bool            // look at everything below
 	dirty *manifest.Paths // else: what to look at below
-	depth int
 
 	at     int            // how many of prev.items came in the same order
 	apart  bool           // items no longer equal prev.items[:at]

@@ -87,7 +87,7 @@ func (l *listing) descend(j *subJob) error {
 	if j.prior >= 0 {
 		prev = l.prev.items[j.prior].sub
 	}
-	j.found, err = w.dir(fd, path, j.name, prev, j.dirty, l.depth+1)
+	j.found, err = w.dir(fd, path, j.name, prev, j.dirty)
 	if inode.Gone(err) {
 		j.found, err = nil, nil
 	}

@@ -128,7 +128,7 @@ func (f *failing) PutBatch(_ context.Context, bodies [][]byte) ([]content.Hash, 
 
 func TestLimits(t *testing.T) {
 	dir, sc := upperByHand(t)
-	deep := strings.Repeat("/d", maxScanDepth+50)
+	deep := strings.Repeat("/d", manifest.MaxDeep+50)
 	must(t, os.MkdirAll(dir+deep, 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "big"), bytes.Repeat([]byte("x"), 100_000), 0o644), os.WriteFile(filepath.Join(dir, "small"), []byte("x"), 0o644))
 	set(t, &maxScanned, 100)

@@ -28,10 +28,6 @@ import (
 // ErrTooMany says that an upper has more entries than a scan takes in.
 var ErrTooMany = errors.New("too many files")
 
-// maxScanDepth is how many directories below each other a scan looks into; what
-// is deeper is recorded as Unsaved.
-const maxScanDepth = 256
-
 // What one scan takes in. Tests have less.
 var (
 	maxScanned  = 2_000_000 // entries in the upper; more fail the scan with ErrTooMany

@@ -136,7 +136,7 @@ func (w *walk) top(prev *dirCache) (*dirCache, error) {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	c, err := w.dir(fd, "", "", prev, w.dirty, 0)
+	c, err := w.dir(fd, "", "", prev, w.dirty)
 	if err == nil && c.node.Sub.Total > maxScanned {
 		err = fmt.Errorf("%w: more than %d", ErrTooMany, maxScanned)
 	}
@@ -150,7 +150,7 @@ func (w *walk) isRacy(ctime unix.Timespec) bool {
 
 // dir looks at the open directory fd. dirty is nil where everything is to be
 // looked at. It returns prev itself when nothing moved.
-func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *manifest.Paths, depth int) (*dirCache, error) {
+func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *manifest.Paths) (*dirCache, error) {
 	var st unix.Stat_t
 	if err := inode.Fstat(fd, &st); err != nil {
 		return nil, err
@@ -167,12 +167,12 @@ func (w *walk) dir(fd int, path, name string, prev *dirCache, dirty *manifest.Pa
 	if prev != nil {
 		old = prev.node.Sub
 	}
-	l := &listing{w: w, fd: fd, path: path, prev: prev, old: old, depth: depth}
+	l := &listing{w: w, fd: fd, path: path, prev: prev, old: old}
 	switch {
 	case e.Unsaved != "":
 		next.distrust = true
-	case depth > maxScanDepth: // its names aren't even listed
-		e.Unsaved = fmt.Sprintf("more than %d directories below each other", maxScanDepth)
+	case manifest.Beyond(path) != "": // its names aren't even listed
+		e.Unsaved = manifest.Beyond(path)
 		w.problem(path, e.Unsaved)
 	case dirty == nil || dirty.Here || prev == nil || prev.restless:
 		if dirty == nil {

@@ -321,6 +321,9 @@ func (w *Watcher) add(path string) {
 	for len(todo) > 0 {
 		path := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		if manifest.Beyond(path) != "" { // no scan looks into it
+			continue
+		}
 		below, err := w.addOne(path)
 		switch {
 		case err == nil:

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
 )
 
 // waiting is a watcher whose calls a test waits for.
@@ -70,6 +71,44 @@ func (x *waiting) until(what string, f func(state) bool) {
 			x.t.Fatalf("no wake for %s", what)
 		}
 	}
+}
+
+// What no scan looks into isn't watched, whenever it comes: an agent makes such folders
+// without end.
+func TestWatchDeep(t *testing.T) {
+	dir := t.TempDir()
+	name := strings.Repeat("d", 200)
+	levels := manifest.MaxLong/len(name) + 5
+	nest(t, dir, name, levels)
+	x := watch(t, dir)
+	nest(t, dir, strings.Repeat("e", 200), levels)
+	last := strings.Repeat("e", 200)
+	for manifest.Beyond(last+"/"+last[:200]) == "" {
+		last += "/" + last[:200]
+	}
+	x.until("the last folder within bounds", func(s state) bool {
+		for path := range s.dirs {
+			if why := manifest.Beyond(path); why != "" {
+				t.Fatalf("a folder is watched though %s", why)
+			}
+		}
+		return s.dirs[last] != 0 && !s.partial
+	})
+}
+
+// nest makes folders in one another.
+func nest(t *testing.T, top, name string, levels int) {
+	t.Helper()
+	at, err := unix.Open(top, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	must(t, err)
+	for range levels {
+		must(t, unix.Mkdirat(at, name, 0o700))
+		below, err := unix.Openat(at, name, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		must(t, err)
+		unix.Close(at)
+		at = below
+	}
+	unix.Close(at)
 }
 
 // What can't be watched is looked at at intervals instead.
