@@ -12,6 +12,7 @@ import (
 // What is left running are those that live, whatever a look from before saw; and
 // nobody is told of it before the action's end is.
 func TestSurvivorsAreThoseThatLive(t *testing.T) {
+	t.Parallel()
 	r, living := fakeRoster()
 	s := &Session{roster: *r, actions: newActions(), files: &files.Files{}}
 	a := &action{Action: api.Action{Kind: api.KindCommand, State: api.ActionEnded}}
@@ -37,6 +38,7 @@ func TestSurvivorsAreThoseThatLive(t *testing.T) {
 // A roll back may take back what has ended and isn't told yet: it isn't open for
 // review, and will be when a later one has it come again.
 func TestTakenBackBeforeItIsTold(t *testing.T) {
+	t.Parallel()
 	s, a := &Session{}, &action{untold: true}
 	if err := a.review(api.ReviewRolledBack); err != nil {
 		t.Fatal(err)

@@ -35,6 +35,7 @@ func lived(l *actions, n int, denied bool) *action {
 // What an exec costs doesn't grow with a session: of ten thousand actions that are
 // over none is looked at again.
 func TestActionsThatAreOverCostNothing(t *testing.T) {
+	t.Parallel()
 	l := newActions()
 	for n := range 10_000 {
 		lived(&l, n+1, n%3 == 0)
@@ -55,6 +56,7 @@ func TestActionsThatAreOverCostNothing(t *testing.T) {
 }
 
 func TestActionsLastTime(t *testing.T) {
+	t.Parallel()
 	l := newActions()
 	if got := l.lastTime("make 1"); got != "" {
 		t.Errorf("before anything ran: %q", got)
@@ -79,6 +81,7 @@ func TestActionsLastTime(t *testing.T) {
 
 // A held exec whose process goes away is found wherever it waits, once.
 func TestActionsLoseMembers(t *testing.T) {
+	t.Parallel()
 	l := newActions()
 	a := &action{}
 	first, second := exec(2, 0), exec(1, 0)
@@ -97,6 +100,7 @@ func TestActionsLoseMembers(t *testing.T) {
 
 // A job is one by process group, beside the same parent, or by pipes.
 func TestActionsJob(t *testing.T) {
+	t.Parallel()
 	shell := &process{proc: proc{1, 1}, pgid: 1}
 	member := func(pgid int, in, out uint64) *judge.Exec {
 		return &judge.Exec{Exec: &gate.Exec{PID: 9, PGID: pgid, Stdin: in, Stdout: out}}
@@ -138,6 +142,7 @@ func TestActionsJob(t *testing.T) {
 // TestCommandsWaitBehindEdits: while the agent's own changes are about to be
 // asked about, no command that came after them is.
 func TestCommandsWaitBehindEdits(t *testing.T) {
+	t.Parallel()
 	s := &Session{edits: 1}
 	a := &action{}
 	a.State = api.ActionHeld

@@ -10,6 +10,7 @@ import (
 // Agents start themselves again, with more memory or as a native program: one
 // approval of that must not cover all that they ever do.
 func TestJudgeAgentThatStartsItselfAgain(t *testing.T) {
+	t.Parallel()
 	const work = "cat victim.txt\nrm -v victim.txt\n"
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -52,6 +53,7 @@ func TestJudgeAgentThatStartsItselfAgain(t *testing.T) {
 // What merely has the agent's interpreter is a command as any other, which is
 // asked about once.
 func TestJudgeAgentsInterpreterIsNoAgent(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{
 		"agent.sh": "sh -c 'cat a; true'\nsh other.sh\ncat b\n", "other.sh": "cat a\n", "a": "x", "b": "x",
 	}, "sh", "agent.sh")
@@ -64,6 +66,7 @@ func TestJudgeAgentsInterpreterIsNoAgent(t *testing.T) {
 
 // Approving what launches an agent doesn't cover what that agent does.
 func TestJudgeAgentWithinAnAction(t *testing.T) {
+	t.Parallel()
 	for name, launch := range map[string]string{"shell": "sh -c 'claude; true'", "launcher": "sh launch.sh", "again": "sh -c 'sh -c claude; true'", "orphan": "sh -c '(setsid claude; true) & wait'"} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, api.ModeStep, map[string]string{

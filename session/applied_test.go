@@ -55,6 +55,7 @@ const (
 // TestTakeBackWhatWasApplied: what is in the project by now is taken back in the
 // session all the same, and comes again; the project stays as it is.
 func TestTakeBackWhatWasApplied(t *testing.T) {
+	t.Parallel()
 	for name, resumed := range map[string]bool{"live": false, "resumed": true} {
 		for way, target := range map[string]func(n int) api.RollbackTarget{
 			"the action":   func(n int) api.RollbackTarget { return only(n) },
@@ -103,6 +104,7 @@ func TestTakeBackWhatWasApplied(t *testing.T) {
 // session made of it when the project has got it, in the running session and, where
 // something went from it, in one that is resumed.
 func TestTakeBackInAFolderOfItsOwn(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, nil)
 	d.run("mkdir own; echo 1 >own/one")
 	second := d.run("mkdir own/deep; echo 2 >own/deep/two; echo 3 >own/three")
@@ -134,6 +136,7 @@ func TestTakeBackInAFolderOfItsOwn(t *testing.T) {
 // TestDeletionOfWhatIsGone: a deletion that the project has as well comes again, and is
 // one for as long as the project hasn't got the file again.
 func TestDeletionOfWhatIsGone(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, func(project string) {
 		if err := os.WriteFile(filepath.Join(project, "gone"), []byte("gone\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -161,6 +164,7 @@ func TestDeletionOfWhatIsGone(t *testing.T) {
 // TestTheirsInAFolderOfItsOwn: what a person put into a folder of the session's, or wrote
 // there, is theirs when the session is resumed, and stays when the folder is taken back.
 func TestTheirsInAFolderOfItsOwn(t *testing.T) {
+	t.Parallel()
 	for way, target := range map[string]func(n int) api.RollbackTarget{
 		"the action":   func(n int) api.RollbackTarget { return only(n) },
 		"to before it": api.Before,

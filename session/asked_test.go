@@ -9,6 +9,7 @@ import (
 
 // What a tool is to be given is in the question about it, or the question says that it isn't.
 func TestMayUse(t *testing.T) {
+	t.Parallel()
 	long := "ls " + strings.Repeat("a", 700) + "; rm -rf x"
 	for want, c := range map[string]api.Claim{
 		"may it use Bash: " + long:    {Tool: "Bash", Command: long, Input: "{}"},

@@ -46,6 +46,7 @@ func baseOf(w *world) (*api.Base, *base.Record) {
 // The record has what the project was before the agent ran, and none of its
 // secrets; what the agent does isn't in it.
 func TestBaseOfARepository(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git to make a repository with")
 	}
@@ -125,6 +126,7 @@ func TestBaseOfARepository(t *testing.T) {
 
 // Of a folder that isn't in a repository names are known, and no contents.
 func TestBaseOfAFolder(t *testing.T) {
+	t.Parallel()
 	w := startWith(t, api.ModeWatch, "sleep 60", func(project string) {
 		if err := os.MkdirAll(filepath.Join(project, "d"), 0o755); err != nil {
 			t.Fatal(err)
@@ -142,6 +144,7 @@ func TestBaseOfAFolder(t *testing.T) {
 // An agent that is done at once has a base all the same, recorded before the
 // session's end, unless the machine is so busy that it says that it isn't whole.
 func TestBaseOfAShortSession(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeWatch, "true")
 	<-w.Done()
 	s, err := w.read.Session(t.Context(), w.ID())

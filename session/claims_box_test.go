@@ -39,6 +39,7 @@ func call(id, tool, input string) string {
 // TestClaims: what the agent says of its tool calls is recorded as that, nobody is asked
 // about the hooks, and what comes of a call is put beside it.
 func TestClaims(t *testing.T) {
+	t.Parallel()
 	w := telling(t, api.ModePolicy, `
 hook SessionStart '{"session_id":"abc-1","source":"startup"}'
 hook PreToolUse '`+call("t1", "Bash", `{"command":"touch b.txt","description":"make \u001b[31m a file"}`)+`'
@@ -82,6 +83,7 @@ read end
 // TestClaimsInStep: nobody is asked about the hooks in step mode either, unless it isn't
 // our program, or is told anything else.
 func TestClaimsInStep(t *testing.T) {
+	t.Parallel()
 	w := telling(t, api.ModeStep, `
 hook PreToolUse '`+call("t1", "Bash", `{"command":"true"}`)+`'
 `+runner.SelfPath+` hook claude PreToolUse more </dev/null
@@ -106,6 +108,7 @@ cp `+runner.SelfPath+` /tmp/mine
 // TestClaimsForged: what a command says isn't taken for the agent's, and what the agent
 // is to be told isn't told to it.
 func TestClaimsForged(t *testing.T) {
+	t.Parallel()
 	w := telling(t, api.ModePolicy, `
 sh -c "`+strings.ReplaceAll(`printf '%s' '`+call("t1", "Bash", `{"command":"env true"}`)+`' | `+runner.SelfPath+` hook claude PreToolUse; echo done`, `"`, `\"`)+`"
 env true
@@ -126,6 +129,7 @@ read end
 // TestClaimsHandedOn: a command can't speak as the agent by a connection that a process made
 // which is gone.
 func TestClaimsHandedOn(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3 here")
 	}

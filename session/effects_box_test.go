@@ -65,6 +65,7 @@ func damaged(t *testing.T) func(project string) {
 // TestHiddenDamageIsSaid runs commands whose names don't tell what they do, and
 // looks for what they did in the words of their action. Each is then taken back.
 func TestHiddenDamageIsSaid(t *testing.T) {
+	t.Parallel()
 	w := startWith(t, api.ModeWatch, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r d c <&4; do (cd $d && exec bash -c "$c" </dev/null); done`, damaged(t))
 	w.happened("what the project was", func(e api.Event) bool { return e.Kind == "session.based" })
 	feed := w.feed("feed")

@@ -51,6 +51,7 @@ func (w *world) over() api.Session {
 }
 
 func TestUnrecordedCheckpointEndsTheSession(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "read x; echo edited > b.txt; read y")
 	w.refuse(store.KindCheckpoint)
 	w.enter()
@@ -61,6 +62,7 @@ func TestUnrecordedCheckpointEndsTheSession(t *testing.T) {
 }
 
 func TestUnrecordedActionDoesNotRun(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "read x; touch done; read y")
 	w.refuse(store.KindAction)
 	w.enter()
@@ -74,6 +76,7 @@ func TestUnrecordedActionDoesNotRun(t *testing.T) {
 
 // A record that takes nothing any more doesn't keep the session from ending.
 func TestEndThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "read x; cat a.txt; read y")
 	w.refuse(store.KindSession)
 	w.enter()
@@ -83,6 +86,7 @@ func TestEndThatCannotBeRecorded(t *testing.T) {
 }
 
 func TestEndSaysWhatBroughtItAbout(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "exit 3")
 	if s := w.over(); s.EndedBy != api.ByAgent || s.Exit == nil || s.Exit.Code != 3 || s.Reason != "" {
 		t.Errorf("an agent that ended left %q, %v, %q", s.EndedBy, s.Exit, s.Reason)
@@ -97,6 +101,7 @@ func TestEndSaysWhatBroughtItAbout(t *testing.T) {
 
 // Whatever clients ask for while a session ends is done, refused or too late.
 func TestRequestsDuringTheEnd(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "cp a.txt b.txt; sleep 60")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApprove))
@@ -139,6 +144,7 @@ func TestRequestsDuringTheEnd(t *testing.T) {
 }
 
 func TestKeepAndRollBackDoNotBothHappen(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "cp a.txt b.txt; read x")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApprove))
@@ -182,6 +188,7 @@ func TestKeepAndRollBackDoNotBothHappen(t *testing.T) {
 }
 
 func TestRefusedRollBackLeavesTheQuestionOpen(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "cp a.txt b.txt; echo c >> b.txt; read x")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApprove))
@@ -211,11 +218,13 @@ func TestRefusedRollBackLeavesTheQuestionOpen(t *testing.T) {
 
 // A session's numbers are told with what they count, not with the next thing.
 func TestNumbersCountWhatRuns(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeWatch, "sleep 600; exit 0")
 	w.happened("the session counts one action", func(e api.Event) bool { return e.Session != nil && e.Session.Actions == 1 })
 }
 
 func TestNumbersAreThoseOfTheRecord(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "cp a.txt b.txt; cat a.txt; cp b.txt c.txt; exit 0")
 	s := w.over()
 	actions, err := files.NewHistory(w.store, func(string) bool { return false }).Actions(t.Context(), w.ID())
@@ -240,6 +249,7 @@ func TestNumbersAreThoseOfTheRecord(t *testing.T) {
 
 // A start that fails when the agent runs already ends it, and says so in the row.
 func TestStartThatFailsLate(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +265,6 @@ func TestStartThatFailsLate(t *testing.T) {
 	id := fmt.Sprintf("late%d", os.Getpid())
 	w.must(os.MkdirAll(w.store.SessionDir(id), 0o700))
 	w.must(os.WriteFile(filepath.Join(w.store.SessionDir(id), "terminal"), nil, 0o600)) // where a folder has to be
-	t.Setenv("HOME", dir)
 	_, err = session.Start(t.Context(), w.store, session.Config{
 		ID: id, Name: "t", Workspace: w.project, Home: dir, Argv: []string{"bash", "-c", "/bin/true; read x"},
 		Env:  []string{"PATH=/usr/local/bin:/usr/bin:/bin"},

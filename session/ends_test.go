@@ -11,6 +11,7 @@ import (
 
 // The ends of a loop's programs are told together, and each is still known.
 func TestEndsAreToldTogether(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `sh -c 'i=0; while [ $i -lt 300 ]; do /bin/true $i; i=$((i+1)); done; /bin/false'; true`)
 	w.over()
 	h := ledger.History{Store: w.store, Live: func(string) bool { return false }}

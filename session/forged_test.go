@@ -16,6 +16,7 @@ sub copied { local $/; open F, "<", $_[0]; binmode F; my $x = <F>; open G, ">", 
 // Only programs that the agent can't have made pass unasked, whatever they are
 // called and wherever they are.
 func TestJudgeForgedPrograms(t *testing.T) {
+	t.Parallel()
 	inMemory := forger + `
 my $name = "/x/claude/versions/1"; my $fd = syscall(319, $name, 2); # memfd_create, MFD_ALLOW_SEALING
 local $/; open F, "<", "/usr/bin/rm"; binmode F; my $x = <F>;
@@ -71,6 +72,7 @@ sleep 60;
 // A question names the file that runs, unless its words do or it is one of the
 // system's or the person's that is called so.
 func TestJudgeForgedNames(t *testing.T) {
+	t.Parallel()
 	for file, argv := range map[string]string{
 		"/tmp/exe":  `"/proc/self/exe", "--codex-run-as-process-setup", "1", "2", "pipe", "3", "4", "bash", "bash", "-lc", "ls"`,
 		"/tmp/bash": `"bash", "-lc", "ls"`,
@@ -93,6 +95,7 @@ sleep 60;
 // Housekeeping whose programs are part of it starts what it is known to start
 // and nothing else, whatever a PATH or a file that a shell reads leads it to.
 func TestJudgeHousekeepingStartsItsOwnOnly(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{
 		"bin/claude": `#!/usr/bin/perl
 symlink "/usr/bin/perl", "env";
@@ -117,6 +120,7 @@ sleep 60;
 
 // The kernel makes another command of a script: the rules are for that, too.
 func TestJudgeForgedScript(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModePolicy, map[string]string{
 		"agent.sh": "./rm.sh ../project; read x\n", "rm.sh": "#!/usr/bin/rm -rf\n", "sub/x": "", "victim.txt": "x",
 	}, "bash", "agent.sh")
@@ -130,6 +134,7 @@ func TestJudgeForgedScript(t *testing.T) {
 
 // Variables by which a program loads what isn't its own make it a command.
 func TestJudgeWhatLoadsMore(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]string{
 		"housekeeping": "LD_PRELOAD=./x.so git rev-parse HEAD",
 		"a shell":      "echo : | BASH_ENV=./x bash",
@@ -148,6 +153,7 @@ func TestJudgeWhatLoadsMore(t *testing.T) {
 
 // A project, or a link in one, can't stand for the agent's own snapshot of its shell.
 func TestJudgeSnapshotsOfTheProject(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{".claude", "link/.claude"} {
 		t.Run(dir, func(t *testing.T) {
 			const snapshot = "shell-snapshots/snapshot-bash-1.sh"

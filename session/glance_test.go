@@ -9,6 +9,7 @@ import (
 
 // The last line is words of the agent's: bounded, and unable to draw.
 func TestLastWords(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ rows, want string }{
 		{"", ""},
 		{"one|two|", "two"},

@@ -50,6 +50,7 @@ func said(t *testing.T, r interface {
 // A past session says of its files what it said while it lived, whatever became
 // of the project folder since.
 func TestPastSessionIsReadFromItsRecordAlone(t *testing.T) {
+	t.Parallel()
 	commit := strings.Repeat("a1", 20)
 	w := startWith(t, api.ModeWatch, "rm -r old; sed -i s/hello/bye/ a.txt; mv kept.txt moved.txt; touch .git/description; touch done; read -t 60 x < <(sleep 61)", func(project string) {
 		for name, text := range map[string]string{

@@ -95,6 +95,7 @@ const begins = `echo was >.bashrc; chmod 644 .bashrc; mkdir -p d/deep x; echo 1 
 // TestHomeRollback: whatever an agent makes of its home, all of it goes back, through no
 // link, and what is mounted in it stays.
 func TestHomeRollback(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]string{
 		"files":              `echo trap >>.bashrc; chmod 777 kept; mkdir -p .vim/a; echo x >.vim/a/b; echo odd >$'odd\n\xff'`,
 		"gone":               `rm -r d x l out kept`,
@@ -144,6 +145,7 @@ func run(t *testing.T, dir, name string, args ...string) (string, error) {
 // TestHomeRollbackIsOfWhatWasShown: nothing else goes than what a plan names, and a plan
 // that isn't true any more isn't carried out.
 func TestHomeRollbackIsOfWhatWasShown(t *testing.T) {
+	t.Parallel()
 	h := driveHome(t, begins)
 	h.make(`exec 9>>.bashrc; echo trap >&9; echo n >new; rm -r d; echo f >d`)
 	for _, bad := range []api.RollbackTarget{home("../x"), home("/etc"), home("."), home(""), home("a\x00b"), home("d/a"), {Home: &api.HomePaths{}, ToBefore: 1}} {
@@ -196,6 +198,7 @@ func TestHomeRollbackIsOfWhatWasShown(t *testing.T) {
 // TestHomeRollbackRace: an agent that keeps exchanging a folder for a link to the project
 // leads no roll back there, and can't keep one from being done while it is paused.
 func TestHomeRollbackRace(t *testing.T) {
+	t.Parallel()
 	h := driveHome(t, begins)
 	before := h.sees()
 	h.make(`echo mine >d/a; echo mine >d/a.txt; (while [ ! -e /tmp/enough ]; do [ -L evil ] || ln -s src/project evil; mv -T d tmp; mv -T evil d; mv -T d evil; mv -T tmp d; echo n >n$RANDOM; done) & true`)
@@ -232,6 +235,7 @@ func TestHomeRollbackRace(t *testing.T) {
 // TestHomeEndTellsTraps: what is left in a home and can be run, or is obeyed, is told at
 // the end, and is in the record.
 func TestHomeEndTellsTraps(t *testing.T) {
+	t.Parallel()
 	h := driveHome(t, begins)
 	h.make(`echo trap >>.bashrc; echo harmless >notes; echo x >tool; chmod +x tool`)
 	_, err := h.Kill(t.Context())

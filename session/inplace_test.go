@@ -46,6 +46,7 @@ open("link1", "w").write("changed")
 // files that living processes hold open or mapped, that can't be read, that have
 // attributes or that are hard links, as root and as an ordinary user.
 func TestRollbackOfFilesThatAreHeld(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() == 0 {
 		t.Run("ordinary", asOrdinary)
 	}

@@ -49,7 +49,6 @@ func begin(t *testing.T, mode api.Mode, files map[string]string, argv ...string)
 	if w.store, err = store.Open(t.Context(), data); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("HOME", home)
 	w.Session, err = session.Start(t.Context(), w.store, session.Config{
 		ID: "judge" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36), Name: "t", Workspace: w.project, Home: home,
 		Argv: argv, Env: []string{"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin"},
@@ -128,6 +127,7 @@ func (w *world) untouched(names ...string) {
 // TestJudgingAsUnprivileged runs the tests of this file as an ordinary user,
 // who has no cgroups here.
 func TestJudgingAsUnprivileged(t *testing.T) {
+	t.Parallel()
 	const uid, mark = 12345, "STEPBOX_TEST_JUDGING_UNPRIVILEGED"
 	if os.Getuid() != 0 || os.Getenv(mark) != "" {
 		t.Skip("this is the ordinary user")
@@ -158,6 +158,7 @@ func TestJudgingAsUnprivileged(t *testing.T) {
 }
 
 func TestJudgeSelfExecIsAsked(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x", "agent.sh": "exec rm -v victim.txt agent.sh\n"}, "bash", "agent.sh")
 	q := w.asks(api.Question{}, "rm -v victim.txt agent.sh")
 	if !strings.Contains(q.Rule, "the agent becomes") || !strings.Contains(q.Rule, "/rm") {
@@ -169,6 +170,7 @@ func TestJudgeSelfExecIsAsked(t *testing.T) {
 }
 
 func TestJudgeSelfExecMeetsTheRules(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModePolicy, map[string]string{"sub/victim.txt": "x", "b": "x"}, "bash", "-s", "--", ".")
 	v := w.Terminal().Join()
 	defer v.Close()
@@ -179,6 +181,7 @@ func TestJudgeSelfExecMeetsTheRules(t *testing.T) {
 }
 
 func TestJudgeWhatTheAgentBecomesIsTheAgent(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"agent.sh": "exec -a node sh -c 'cat a; cat b; true'\n", "a": "1", "b": "2"}, "bash", "agent.sh")
 	q := w.asks(api.Question{}, "cat a; cat b")
 	w.approves(q)
@@ -193,6 +196,7 @@ func TestJudgeWhatTheAgentBecomesIsTheAgent(t *testing.T) {
 }
 
 func TestJudgeScriptAgentWithoutArguments(t *testing.T) {
+	t.Parallel()
 	for name, line := range map[string]string{
 		"kernel": "#!/bin/sh",
 		"env":    "#!/usr/bin/env sh",
@@ -213,6 +217,7 @@ func TestJudgeScriptAgentWithoutArguments(t *testing.T) {
 }
 
 func TestJudgeScriptAgentWithArguments(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"bin/pi": "#!/usr/bin/env sh\ncat \"$1\"; true\n", "a": "x"}, "pi", "a")
 	q := w.asks(api.Question{}, "cat a")
 	if q.Action != 1 {
@@ -222,6 +227,7 @@ func TestJudgeScriptAgentWithArguments(t *testing.T) {
 
 // Of the chain from env(1) to the interpreter only the very next exec passes.
 func TestJudgeInterpreterPassesOnce(t *testing.T) {
+	t.Parallel()
 	script := "#!/usr/bin/env bash\nif [ -z \"$again\" ]; then again=1; export again; fi; exec bash \"$0\"\n"
 	w := begin(t, api.ModeStep, map[string]string{"bin/pi": script}, "pi")
 	q := w.held(0)
@@ -231,6 +237,7 @@ func TestJudgeInterpreterPassesOnce(t *testing.T) {
 }
 
 func TestJudgeInterpreterIsTheOneOnPath(t *testing.T) {
+	t.Parallel()
 	// env is told by the agent's own program to start what only looks like it.
 	script := "#!/bin/sh\nmkdir -p x\n"
 	w := begin(t, api.ModeStep, map[string]string{
@@ -249,6 +256,7 @@ func TestJudgeInterpreterIsTheOneOnPath(t *testing.T) {
 }
 
 func TestJudgeAnExecThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
 	// Approved, but the kernel can't run it: the shell goes on as the agent.
 	w := begin(t, api.ModeStep, map[string]string{
 		"agent.sh":   "shopt -s execfail\nexec ./broken\nrm -v victim.txt\n",
@@ -263,6 +271,7 @@ func TestJudgeAnExecThatFailsChangesNothing(t *testing.T) {
 }
 
 func TestJudgePipeOfARunningAction(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x",
 		"agent.sh": "set -m; sleep 1000 | { sleep 1; rm -v victim.txt; python3 -c 'open(\"own\",\"w\")'; }; read x\n"}, "bash", "agent.sh")
 	q := w.approves(w.asks(api.Question{}, "sleep"))
@@ -279,6 +288,7 @@ func TestJudgePipeOfARunningAction(t *testing.T) {
 }
 
 func TestJudgePipeThatTheAgentOpened(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x",
 		"agent.sh": "exec 3> >(read x); sleep 30 >&3 &\nread -t 1 x; rm -v victim.txt <&3 >&3; read x\n"}, "bash", "agent.sh")
 	w.denies("sleep 30", "rm -v victim.txt")
@@ -301,6 +311,7 @@ time.sleep(60)
 // Within an action a command that was approved isn't asked about again, but in
 // another folder or environment it is another one.
 func TestJudgeTheSameWordsElsewhere(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModePolicy, map[string]string{"a/x": "", "b/x": "", "agent.sh": "bash run.sh; read x\n", "run.sh": `
 (cd a; /bin/git push ../none)
 (cd a; /bin/git push ../none)
@@ -323,6 +334,7 @@ func TestJudgeTheSameWordsElsewhere(t *testing.T) {
 
 // Whether an escape was made for the person or typed can't be seen, so it is said.
 func TestJudgeSaysWhatIsEscaped(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModePolicy, map[string]string{"agent.sh": `
 /bin/git push 'a\nb'
 /bin/git push $'a\nb'
@@ -341,6 +353,7 @@ read x
 // An interpreter that the agent feeds is approved without what it will be fed:
 // what it starts is asked about, in whatever the input is.
 func TestJudgeFedInterpreters(t *testing.T) {
+	t.Parallel()
 	for name, body := range map[string]string{
 		"pipe":      `a = subprocess.Popen(["python3", "-"], stdin=subprocess.PIPE); feed(a.stdin.fileno())`,
 		"socket":    `a, b = socket.socketpair(); subprocess.Popen(["python3"], stdin=b); b.close(); feed(a.fileno())`,
@@ -377,6 +390,7 @@ time.sleep(60)
 // TestJudgeDescentIsByFork has agents join an approved program in every way but
 // descending from it.
 func TestJudgeDescentIsByFork(t *testing.T) {
+	t.Parallel()
 	for name, body := range map[string]string{
 		"group of an orphan": `
 child = os.fork()
@@ -497,6 +511,7 @@ func (w *world) denies(yes, no string) {
 
 // What an approved program starts is covered, however it detaches itself.
 func TestJudgeApprovalCoversAnOrphan(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"a": "1", "agent.sh": "sh -c 'cat a; ((until read -r a b c parent d </proc/self/stat && [ $parent = 1 ]; do :; done; setsid sh -c \"cat a; touch done; sleep 60\") &)'; read x\n"}, "bash", "agent.sh")
 	q := w.approves(w.asks(api.Question{}, "sh -c"))
 	w.ran("cat", "a")
@@ -507,6 +522,7 @@ func TestJudgeApprovalCoversAnOrphan(t *testing.T) {
 
 // What a rule let join isn't covered by the approval of what it joined.
 func TestJudgeJoiningBringsNoApproval(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModePolicy, map[string]string{"old/x": "x", "victim.txt": "x",
 		"join.py": "import subprocess\nsubprocess.run(['rm', '-rf', '.', 'victim.txt'])\n",
 		"agent.py": `
@@ -534,6 +550,7 @@ time.sleep(60)
 
 // An interactive shell, which belongs to no action, becomes another program.
 func TestJudgeARootThatBecomesAProgram(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x", "a": "1",
 		"agent.sh": "bash -s < commands\nread x\n", "commands": "cat a >/dev/null; exec rm -v victim.txt\n"}, "bash", "agent.sh")
 	q := w.approves(w.asks(api.Question{}, "cat a"))
@@ -544,6 +561,7 @@ func TestJudgeARootThatBecomesAProgram(t *testing.T) {
 
 // A root that had children when it became an approved program: those aren't its.
 func TestJudgeChildrenOfARootBeforeItsApproval(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"victim.txt": "x",
 		"agent.sh": "bash -s < commands\nread x\n",
 		"commands": "(while ! grep -q sleep /dev/null /proc/$$/comm; do read -t 0.05 x < <(read y); done; rm -v victim.txt) 2>/dev/null &\nexec sleep 60\n"},
@@ -553,6 +571,7 @@ func TestJudgeChildrenOfARootBeforeItsApproval(t *testing.T) {
 
 // The agent's housekeeping passes unasked; what a repository makes it run doesn't.
 func TestJudgeHousekeepingBringsNothingAlong(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{
 		"bin/claude": "#!/bin/bash\ngit status --porcelain\nread x\n", "victim.txt": "x",
 		".git/HEAD": "ref: refs/heads/main\n", ".git/objects/x": "", ".git/refs/x": "",
@@ -570,6 +589,7 @@ func TestJudgeHousekeepingBringsNothingAlong(t *testing.T) {
 // A program that calls itself an agent, from a folder that looks like one, is
 // judged like any other when the agent wrote it.
 func TestJudgeForgedAgent(t *testing.T) {
+	t.Parallel()
 	for name, path := range map[string]string{"its path": "/tmp/real", "a link": "/tmp/link", "another name": "/proc/self/root/tmp/real"} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, api.ModeStep, map[string]string{
@@ -596,6 +616,7 @@ os.execvp("node", ["node", "` + path + `/@anthropic-ai/claude-code/cli.js"])
 
 // What the agent left in its home for programs to obey is told with each question.
 func TestJudgeTrapsInTheHomeAreTold(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{".gitconfig", ".bash_profile", ".config/git/config"} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, api.ModeStep, nil, "perl", "-e", `my $f = "$ENV{HOME}/`+name+`"; my $d = ""; `+
@@ -611,6 +632,7 @@ func TestJudgeTrapsInTheHomeAreTold(t *testing.T) {
 
 // Housekeeping whose programs are part of it isn't a way to run others.
 func TestJudgeHousekeepingByAnEnvironment(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		line  string
 		asked api.Subject
@@ -636,6 +658,7 @@ func TestJudgeHousekeepingByAnEnvironment(t *testing.T) {
 // Agents put folders of their own first in PATH: what housekeeping finds there
 // is judged, a link to a system program too, and what it finds behind them isn't.
 func TestJudgeHousekeepingWithAPathOfItsOwn(t *testing.T) {
+	t.Parallel()
 	for name, link := range map[string]string{"nothing in it": "", "a link in it": "/usr/bin/touch"} {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, api.ModeStep, map[string]string{

@@ -22,6 +22,7 @@ func (w *world) endOf(q api.Question) api.Action {
 // and a hook are. The rules are those of before the session: the agent's own
 // don't count.
 func TestBuildOutputAndCommitsAreKeptByRule(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git to run in the sandbox")
 	}
@@ -71,6 +72,7 @@ func TestBuildOutputAndCommitsAreKeptByRule(t *testing.T) {
 
 // One answer may approve a command and keep what it changes.
 func TestApproveAndKeep(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "cp a.txt b.txt; cat b.txt; sleep 60")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApproveKeep))

@@ -33,6 +33,7 @@ func sshAgent(t *testing.T) (sock, public string) {
 // Keys of the person's agent can be listed inside, and each use of one is a question; an
 // answer for the session is asked no more.
 func TestEachUseOfAKeyIsAsked(t *testing.T) {
+	t.Parallel()
 	sock, public := sshAgent(t)
 	const script = `ssh-add -l >keys
 for what in git git git file; do echo commit | ssh-keygen -Y sign -n $what -f key.pub; done; read x`

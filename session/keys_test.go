@@ -10,6 +10,7 @@ import (
 // A user's name, or a namespace, is the sandbox's to choose: it neither says what the title
 // of a question doesn't nor pushes that out.
 func TestKeyTitles(t *testing.T) {
+	t.Parallel()
 	long := "git@github.com with your key me" + strings.Repeat(" ", 3000) + "x"
 	for want, u := range map[string]sshagent.Use{
 		"sign in to git@good.example with your key me":                              {Key: "me", User: "git", Host: "good.example"},

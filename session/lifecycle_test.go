@@ -9,6 +9,7 @@ import (
 )
 
 func TestActionLifecycleIsExhaustive(t *testing.T) {
+	t.Parallel()
 	states := []api.ActionState{"", api.ActionHeld, api.ActionRunning, api.ActionEnded, api.ActionDenied, api.ActionAbandoned}
 	allowed := map[[2]api.ActionState]bool{
 		{"", api.ActionHeld}: true, {"", api.ActionRunning}: true, {"", api.ActionDenied}: true, {"", api.ActionEnded}: true,
@@ -30,6 +31,7 @@ func TestActionLifecycleIsExhaustive(t *testing.T) {
 }
 
 func TestReviewLifecycleIsExhaustive(t *testing.T) {
+	t.Parallel()
 	states := []api.Review{api.ReviewNone, api.ReviewOpen, api.ReviewKept, api.ReviewRolledBack}
 	allowed := map[api.Review][]api.Review{
 		api.ReviewNone: {api.ReviewOpen, api.ReviewKept, api.ReviewRolledBack},
@@ -49,6 +51,7 @@ func TestReviewLifecycleIsExhaustive(t *testing.T) {
 // The time that a command waits for an answer isn't time that it runs: what it writes right
 // after is its own.
 func TestAnAnswerBeginsACommandsTimeAnew(t *testing.T) {
+	t.Parallel()
 	long := time.Now().Add(-time.Hour)
 	for closed, anew := range map[string]bool{"allow": true, "deny": true, "withdrawn": false, "keep": false} {
 		a := &action{Action: api.Action{Kind: api.KindCommand, State: api.ActionRunning, ReleasedAt: long}}
@@ -64,6 +67,7 @@ func TestAnAnswerBeginsACommandsTimeAnew(t *testing.T) {
 }
 
 func TestQuestionLifecycleIsExhaustive(t *testing.T) {
+	t.Parallel()
 	states := []questionState{questionOpen, questionAnswering, questionClosed}
 	for _, from := range states {
 		for _, to := range states {

@@ -66,6 +66,7 @@ func (w *world) noted(part string) string {
 
 // What is sent beyond a limit waits for a person, and goes out once more as much may.
 func TestASendingLimitIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	w, got := limited(t, "network:\n  - allow: host.stepbox.internal:PORT\n    limit: {sent: 64K}\n",
 		`head -c 100000 /dev/zero > HERE; read x; head -c 100000 /dev/zero > HERE; read x`)
 	q := w.held(0)
@@ -95,6 +96,7 @@ func TestASendingLimitIsAskedAbout(t *testing.T) {
 // Whatever was answered before, no rule is offered where something is used up: none can say
 // that there is more.
 func TestALimitOffersNoRule(t *testing.T) {
+	t.Parallel()
 	w, _ := limited(t, "network:\n  - allow: host.stepbox.internal:PORT\n    limit: {sent: 64K}\n",
 		`head -c 400000 /dev/zero > HERE; read x`)
 	var q api.Question
@@ -108,6 +110,7 @@ func TestALimitOffersNoRule(t *testing.T) {
 
 // A limit that denies ends what goes beyond it at once, and says so.
 func TestASendingLimitDenies(t *testing.T) {
+	t.Parallel()
 	w, got := limited(t, "network:\n  - allow: host.stepbox.internal:PORT\nlimits: {sent: 64K, at: deny}\n",
 		`head -c 1000000 /dev/zero > HERE; read x; echo x > HERE; read x`)
 	if text := w.noted("is used up"); !strings.Contains(text, "the limit of this session") || !strings.Contains(text, "policy.yaml:3") {
@@ -134,6 +137,7 @@ func TestASendingLimitDenies(t *testing.T) {
 // More connections in a minute than may be are one question; a denial holds for the
 // action's next ones.
 func TestAConnectionLimitIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	w, _ := limited(t, "network:\n  - allow: host.stepbox.internal:PORT\n    limit: {connections: 3/min}\n",
 		`cat > c.sh <<'E'
 for i in 1 2 3 4 5 6 7 8; do echo > HERE && echo $i >> went; done
@@ -158,6 +162,7 @@ const spin = `bash -c 'while :; do :; done'`
 // An action that takes too much processor time stands still until a person lets it go on,
 // or ends.
 func TestAnActionsProcessorTimeIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	w, _ := limited(t, "limits:\n  action: {cpu-time: 1s}\n", spin+`; echo over >> said; git status; read x`)
 	q := w.held(0)
 	if q.Subject != api.SubjectLimit || q.Action == 0 || !strings.Contains(q.Rule, "of processor time, which is its limit: cpu-time 1s of one action") || !strings.Contains(q.Rule, "policy.yaml:2") {
@@ -183,6 +188,7 @@ func TestAnActionsProcessorTimeIsAskedAbout(t *testing.T) {
 }
 
 func TestAnActionsLimitsDeny(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ limit, script, want string }{
 		"wall time": {"wall-time: 1s", "sleep 1000", "it ran for "},
 		"cpu time":  {"cpu-time: 1s", spin, "of processor time"},
@@ -209,6 +215,7 @@ func TestAnActionsLimitsDeny(t *testing.T) {
 // What the kernel kills for want of memory says so, and so does a session whose agent
 // that was.
 func TestWantOfMemoryIsTold(t *testing.T) {
+	t.Parallel()
 	// Of less, PID 1 of a program that looks for races is the most.
 	const much = `bash -c 'x=$(head -c 500000000 /dev/zero | tr "\0" x)'`
 	for name, script := range map[string]string{"an action": much + "; git status; read x", "the agent": "x=$(head -c 500000000 /dev/zero | tr '\\0' x)"} {
@@ -243,6 +250,7 @@ func TestWantOfMemoryIsTold(t *testing.T) {
 // An agent that crashes says that rlimits may have been too narrow for it, where they
 // are what bounds its memory.
 func TestACrashUnderRlimitsSaysSo(t *testing.T) {
+	t.Parallel()
 	w := startConfigured(t, func(string) {}, func(c *session.Config) { c.Limits.Memory = 512 << 20 }, "bash", "-c", "kill -ILL $$")
 	s := *w.happened("its start", func(e api.Event) bool { return e.Kind == "session.started" }).Session
 	<-w.Done()
@@ -255,6 +263,7 @@ func TestACrashUnderRlimitsSaysSo(t *testing.T) {
 
 // A session says which limits policies set, and where they stand.
 func TestASessionSaysItsLimits(t *testing.T) {
+	t.Parallel()
 	w, _ := limited(t, "limits: {pids: 77, disk: 1G, wall-time: 1h, sent: 5M}\n", "read x")
 	s := *w.happened("its start", func(e api.Event) bool { return e.Kind == "session.started" }).Session
 	all := strings.Join(s.Limits.Rules, "\n")

@@ -9,6 +9,7 @@ import (
 
 // Only a crash of an agent whose memory rlimits bound may be for want of memory.
 func TestCramped(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		source, signal string
 		memory         int64

@@ -9,6 +9,7 @@ import (
 // What was allowed always is asked about again when a variable makes something else of
 // it, wherever that comes from, or when the agent wrote a program of that name.
 func TestAnAnswerHoldsForItsWordsOnly(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"environment": "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.a.pushurl GIT_CONFIG_VALUE_0=/x; git push a; read x",
 		"in front":    "bash -c 'GIT_SSH_COMMAND=./x git push a'; read x",

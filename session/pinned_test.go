@@ -13,6 +13,7 @@ import (
 
 // An approval is for what a script held when it was shown.
 func TestScriptRewrittenWhileHeld(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "echo 'echo good' >/tmp/x.sh; sh /tmp/x.sh; echo ended $?; sleep 60")
 	q := w.held(0)
 	if got := strings.Join(q.Command.Unpinned, "\n"); !strings.Contains(got, "read when it runs") || !strings.Contains(got, "/tmp/x.sh") {
@@ -35,6 +36,7 @@ func TestScriptRewrittenWhileHeld(t *testing.T) {
 
 // The same question about other contents is another question.
 func TestQuestionCoversContents(t *testing.T) {
+	t.Parallel()
 	var hashes []string
 	for _, text := range []string{"a", "b"} {
 		w := start(t, api.ModeStep, "echo 'echo "+text+"' >/tmp/x.sh; sh /tmp/x.sh")
@@ -49,6 +51,7 @@ func TestQuestionCoversContents(t *testing.T) {
 
 // What the system brings needs no note.
 func TestSystemsProgramsArePinned(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "cat a.txt")
 	q := w.held(0)
 	if len(q.Command.Unpinned) > 0 {
@@ -60,6 +63,7 @@ func TestSystemsProgramsArePinned(t *testing.T) {
 // No rule lets a program run whose first instructions the agent can change
 // meanwhile.
 func TestOwnDynamicLinkerIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	const echo = "/usr/bin/echo"
 	f, err := elf.Open(echo)
 	if err != nil {
@@ -103,6 +107,7 @@ func TestOwnDynamicLinkerIsAskedAbout(t *testing.T) {
 // What a person approved once passes again in the same action only as long as
 // it is the same.
 func TestRepeatWithOtherContentsIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	const script = `mkdir /tmp/bin; PATH=/tmp/bin:$PATH
 printf '#!/bin/sh\necho one\n' >/tmp/bin/git; chmod +x /tmp/bin/git
 git push; git push

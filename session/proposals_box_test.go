@@ -18,6 +18,7 @@ func patterns(all []api.Proposal) (out []string) {
 
 // What an answer may be made goes from narrow to wide, and each can be answered with.
 func TestProposals(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `git push --dry-run; git push origin main; timeout 9 bash -c 'true && git push "b c" | cat; ssh -p 2 x'; exec 3<>/dev/tcp/192.0.2.1/80; read x`)
 	q := w.held(0)
 	for _, c := range []struct {
@@ -60,6 +61,7 @@ func TestProposals(t *testing.T) {
 
 // What was answered the same three times offers to be a rule.
 func TestAnOffer(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "git push a; git push a; git push a; git push b; git push a; read x")
 	var q api.Question
 	for range 3 {
@@ -78,6 +80,7 @@ func TestAnOffer(t *testing.T) {
 
 // One answer to several questions is one that was given.
 func TestAnOfferCountsDecisions(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "git push a & git push a & git push a & wait; git push a; git push a; git push a; read x")
 	first, second := w.both()
 	all := []api.Question{first, second, w.held(second.ID)}
@@ -100,6 +103,7 @@ func TestAnOfferCountsDecisions(t *testing.T) {
 
 // Questions are equal that are about the same bytes, not those that only read the same.
 func TestWhatIsTheSame(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModePolicy, map[string]string{
 		rules.Name:   "commands: [{ask: bash t}]\n",
 		"t":          "ls\n",
@@ -120,6 +124,7 @@ func TestWhatIsTheSame(t *testing.T) {
 // A rule may let go of more than it was made for: what else is asked about in the same
 // line, and what waits beside it.
 func TestAProposalSaysWhatElseRuns(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "bash -c 'git push a; ssh x' & git push b & wait; read x")
 	q, other := w.both()
 	if !strings.HasPrefix(q.Title, "bash") {
@@ -146,6 +151,7 @@ func TestAProposalSaysWhatElseRuns(t *testing.T) {
 
 // In step mode no rule lets go of what waits; a connection that waits isn't a past one.
 func TestAProposalOnAConnection(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[api.Mode]int{api.ModePolicy: 1, api.ModeStep: 0} {
 		w := start(t, mode, "exec 3<>/dev/tcp/192.0.2.1/80 & exec 3<>/dev/tcp/192.0.2.1/81 & wait; read x")
 		q, other := w.both()

@@ -52,6 +52,7 @@ func hostGit(t *testing.T, dir string, args ...string) string {
 // A push is asked about, and so is where it leads. Answered for always, the next session
 // pushes without a question.
 func TestAPushIsAllowedForAlways(t *testing.T) {
+	t.Parallel()
 	repository, port := gitServer(t)
 	var head string
 	w := startWith(t, api.ModePolicy, "git push origin main; read x", func(project string) {

@@ -21,6 +21,7 @@ var reachSource []byte
 // memory, by taking its descriptors, by sharing its working directory. Within
 // one action all that a debugger needs works.
 func TestReach(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []api.Mode{api.ModeStep, api.ModePolicy, api.ModeWatch} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := startProgram(t, mode, func(project string) {

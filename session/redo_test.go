@@ -10,6 +10,7 @@ import (
 // TestRedoAndReview: an action is taken back exactly while nothing of it is there, however
 // parts of it went and came again, and a session that goes on finds it so.
 func TestRedoAndReview(t *testing.T) {
+	t.Parallel()
 	part := func(n int, globs ...string) api.RollbackTarget {
 		return api.RollbackTarget{Selection: &api.Selection{Actions: []int{n}, Globs: globs}}
 	}
@@ -77,6 +78,7 @@ func TestRedoAndReview(t *testing.T) {
 // TestRedoOfOneOfMany: what a redo puts in is of those that were there when it was taken
 // out, and of the lines that they changed.
 func TestRedoOfOneOfMany(t *testing.T) {
+	t.Parallel()
 	const there, gone = api.ReviewOpen, api.ReviewRolledBack
 	redo := func(id int64) api.RollbackTarget { return api.RollbackTarget{Redo: id} }
 	expect := func(d *driven, what, f string, reviews map[int]api.Review) {

@@ -9,6 +9,7 @@ import (
 
 // What nobody waits for any more isn't asked: its question would stay open.
 func TestGoneBeforeItIsAsked(t *testing.T) {
+	t.Parallel()
 	s := &Session{loop: loop.New(ErrEnded)}
 	go s.loop.Run()
 	gone, cancel := context.WithCancel(t.Context())

@@ -41,6 +41,7 @@ func (w *world) row() (s api.Session) {
 // can be taken back and comes again as ever, and what it changed is compared with
 // the project as it was first seen.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, func(project string) {
 		if err := os.WriteFile(filepath.Join(project, "a"), []byte(seven), 0o600); err != nil {
 			t.Fatal(err)
@@ -117,6 +118,7 @@ func TestResume(t *testing.T) {
 // TestResumeFindsWhatChanged: what isn't as it was recorded is an edit, which is
 // asked about as any in step mode, and said.
 func TestResumeFindsWhatChanged(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "read x")
 	w.again(func(upper string) { w.must(os.WriteFile(filepath.Join(upper, "by-hand"), []byte("x\n"), 0o644)) })
 	q := w.held(0)
@@ -135,6 +137,7 @@ func TestResumeFindsWhatChanged(t *testing.T) {
 // TestResumeThatFails leaves the session as it was: its files, its record, and
 // that it can be resumed.
 func TestResumeThatFails(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeWatch, "echo kept >kept; read x")
 	w.happened("the edit", func(e api.Event) bool { return e.Kind == "action.edited" })
 	_, err := w.Kill(t.Context())
@@ -163,6 +166,7 @@ func TestResumeThatFails(t *testing.T) {
 
 // TestHear: a session takes in what its neighbours tell, and nothing from who is none.
 func TestHear(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeWatch, "echo mine >held; read x")
 	w.happened("the edit", func(e api.Event) bool { return e.Kind == "action.edited" })
 	other := api.Neighbour{ID: "other", Name: "o", Folder: filepath.Dir(w.project)}
@@ -204,6 +208,7 @@ func TestHear(t *testing.T) {
 // TestResumedSessionKnowsWhatIsIgnored: what git ignores isn't counted as work that
 // nobody applied.
 func TestResumedSessionKnowsWhatIsIgnored(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, func(project string) {
 		err := os.MkdirAll(filepath.Join(project, ".git", "objects"), 0o755)
 		for path, text := range map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".gitignore": "*.log\n"} {

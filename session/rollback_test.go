@@ -32,6 +32,7 @@ func (w *world) back(n int, meanwhile func()) {
 // TestRollbackGoesForwardAgain: the state of each action follows from the
 // checkpoint that the files are at.
 func TestRollbackGoesForwardAgain(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "touch one; touch two; touch three; read x")
 	w.action("the last command's end", func(a api.Action) bool { return a.N == 3 && a.State == api.ActionEnded && a.Files == 1 })
 	_, err := w.Keep(t.Context(), 2)
@@ -57,6 +58,7 @@ func TestRollbackGoesForwardAgain(t *testing.T) {
 // TestRollbackWhileSomethingWrites: a file that grows all the time, and that is
 // put back, doesn't make the plan stale.
 func TestRollbackWhileSomethingWrites(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "touch one; echo >ticks; touch two; while :; do echo x >>ticks; done")
 	a := w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch two" && a.State == api.ActionEnded && a.Files == 1 })
 	w.back(a.N, func() {
@@ -100,6 +102,7 @@ func (w *world) upperHas(name string, want bool) {
 // TestRollbackLeavesWhatChangedMeanwhile: what comes and goes elsewhere after
 // the plan was shown doesn't make it stale, isn't touched, and is said.
 func TestRollbackLeavesWhatChangedMeanwhile(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; touch ready
 		mkdir dir; echo 1 >dir/shown; mv a.txt dir/moved.txt; touch gone; touch last
 		while read -u 3 name; do case $name in -*) rm "${name#-}";; *) echo "$name" >>"$name";; esac; done`)
@@ -161,6 +164,7 @@ func TestRollbackLeavesWhatChangedMeanwhile(t *testing.T) {
 // TestRollbackIsStaleWhenAFolderCame: a file that goes back may not take a folder
 // with it whose files nobody was shown.
 func TestRollbackIsStaleWhenAFolderCame(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; echo 1 >a.txt; touch last; read -u 3 x; rm a.txt; mkdir a.txt; echo 1 >a.txt/unseen; touch end; read -u 3 x`)
 	a := w.action("the last command's end", func(a api.Action) bool { return a.Title == "touch last" && a.State == api.ActionEnded && a.Files == 1 })
 	do := w.feed("feed")
@@ -190,6 +194,7 @@ func TestRollbackIsStaleWhenAFolderCame(t *testing.T) {
 // TestRollbackOfFilesThatComeAndGo: whoever removes and remakes files, or changes
 // their modes, can't keep them from being rolled back.
 func TestRollbackOfFilesThatComeAndGo(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed
 		touch mark; mkdir dir; touch dir/mode dir/gone; rm a.txt; touch last
 		read -u 3 x; rm -r dir/gone; chmod 700 dir/mode; echo new >a.txt; touch end; read -u 3 x`)
@@ -209,6 +214,7 @@ func TestRollbackOfFilesThatComeAndGo(t *testing.T) {
 // TestRollbackPlanMissesNothing: a file that becomes a folder, a link and a file
 // again all the time is in every plan.
 func TestRollbackPlanMissesNothing(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `touch mark; python3 -c '
 import os, shutil
 k = 0
@@ -238,6 +244,7 @@ while True:
 // TestRollbackEndsUnderTheFreeze: whoever waits for what a roll back ends hears
 // of it only when the roll back is over, and what it does then is its own.
 func TestRollbackEndsUnderTheFreeze(t *testing.T) {
+	t.Parallel()
 	const many = 8
 	w := start(t, api.ModePolicy, `mkfifo /tmp/never; for i in 1 2 3 4 5 6 7 8; do bash -c 'read <>/tmp/never' & done; wait -n; echo 1 >reacted; read x`)
 	running := make(map[int]bool)
@@ -264,6 +271,7 @@ func TestRollbackEndsUnderTheFreeze(t *testing.T) {
 // TestRollbackThatFailsHalfWay: what couldn't be put back is named, and what the
 // roll back left isn't the agent's doing.
 func TestRollbackThatFailsHalfWay(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; head -c 100000 /dev/urandom >big; cp a.txt big; cp a.txt small; touch last
 		while read -u 3 name; do echo 1 >"$name"; done`)
 	a := w.action("the file that is overwritten", func(a api.Action) bool { return a.Title == "cp a.txt big" })
@@ -325,6 +333,7 @@ func hash(t *testing.T, s string) (h content.Hash) {
 // their owner has closed. The agent can open them again, so what it changes in
 // them is shown and put back.
 func TestRollbackOfWhatNobodyMayRead(t *testing.T) {
+	t.Parallel()
 	prepare := func(project string) {
 		for name, mode := range map[string]os.FileMode{"none": 0, "write": 0o200, "dir/in": 0o600} {
 			path := filepath.Join(project, name)

@@ -65,6 +65,7 @@ func begin(t *testing.T, r *roster, x *judge.Exec, p *process) uint64 {
 // Who descends from what was judged is told by the mark, which fork hands down,
 // and never by parents that were there before the program was.
 func TestRosterDescent(t *testing.T) {
+	t.Parallel()
 	r, _ := fakeRoster()
 	begin(t, r, exec(1, 0), &process{agent: true})
 	a := &action{Action: api.Action{N: 4}}
@@ -109,6 +110,7 @@ func TestRosterDescent(t *testing.T) {
 
 // An exec that the kernel refuses leaves its process what it was.
 func TestRosterFailedStart(t *testing.T) {
+	t.Parallel()
 	r, _ := fakeRoster()
 	x := exec(1, 0)
 	begin(t, r, x, &process{agent: true})
@@ -125,6 +127,7 @@ func TestRosterFailedStart(t *testing.T) {
 
 // Nothing reaches another program but within one verdict.
 func TestRosterReach(t *testing.T) {
+	t.Parallel()
 	r, _ := fakeRoster()
 	begin(t, r, exec(1, 0), &process{agent: true})
 	marks := make(map[int]uint64)
@@ -167,6 +170,7 @@ func TestRosterReach(t *testing.T) {
 // A process whose mark couldn't be read, as it went away meanwhile, may have been
 // of any kin, and its child is.
 func TestRosterKeepsKinsOfWhoForks(t *testing.T) {
+	t.Parallel()
 	r, f := fakeRoster()
 	k := r.newKin(&action{Action: api.Action{N: 1, State: api.ActionEnded}})
 	f[10] = 0
@@ -188,6 +192,7 @@ func TestRosterKeepsKinsOfWhoForks(t *testing.T) {
 // What an ended action left running is known to be its, and no more is looked at
 // for that however many have done so.
 func TestRosterForgetsKins(t *testing.T) {
+	t.Parallel()
 	r, f := fakeRoster()
 	var first *action
 	for n := range 10_000 {
@@ -233,6 +238,7 @@ func TestRosterForgetsKins(t *testing.T) {
 
 // It takes two looks: a process may be forked while the first is taken.
 func TestRosterLooksTwice(t *testing.T) {
+	t.Parallel()
 	r, f := fakeRoster()
 	a := &action{Action: api.Action{State: api.ActionEnded}}
 	k := r.newKin(a)

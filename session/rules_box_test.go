@@ -62,6 +62,7 @@ func (w *world) both() (a, b api.Question) {
 }
 
 func TestAnAnswerHoldsForTheSession(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "git push a; git push a; timeout 9 git push 'b c'; git push 'b c'; git push d; read x")
 	q := w.held(0)
 	if err := w.answer(q, api.AnswerApprove, api.ExtentSession, "git pull *"); code(err) != api.CodeUsage {
@@ -82,6 +83,7 @@ func TestAnAnswerHoldsForTheSession(t *testing.T) {
 }
 
 func TestARuleAnswersWhatWaits(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		mode   api.Mode
 		answer api.Answer
@@ -104,6 +106,7 @@ func TestARuleAnswersWhatWaits(t *testing.T) {
 
 // A person is asked in step mode, whatever is allowed.
 func TestARuleDoesNotReleaseInStepMode(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "git push a & git push b & wait; read x")
 	a, b := w.both()
 	w.must(w.answer(a, api.AnswerApprove, api.ExtentSession, "git push *"))
@@ -112,6 +115,7 @@ func TestARuleDoesNotReleaseInStepMode(t *testing.T) {
 }
 
 func TestAnAnswerHoldsAlways(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "git push a; git push a; exec 3<>/dev/tcp/192.0.2.1/80; git push b; read x")
 	q := w.held(0)
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
@@ -141,6 +145,7 @@ func TestAnAnswerHoldsAlways(t *testing.T) {
 // What was answered for always isn't asked in the next session, nor what the project
 // has of it.
 func TestTheNextSessionDoesNotAsk(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "git push a; git push b; read x")
 	q := w.held(0)
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
@@ -162,6 +167,7 @@ func TestTheNextSessionDoesNotAsk(t *testing.T) {
 
 // A policy holds as soon as it is changed; one that can't be read changes nothing.
 func TestAPolicyIsFollowed(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "git push a; git push b; git push c; read x")
 	q := w.held(0)
 	w.writes(w.policy(), "commands:\n  - allow: git push a\n") // its folder comes with it
@@ -189,6 +195,7 @@ func TestAPolicyIsFollowed(t *testing.T) {
 // Of a project's policy that nobody confirmed only that holds which forbids more.
 // Confirmed, it holds at once; changed, it doesn't.
 func TestAProjectsPolicyIsConfirmed(t *testing.T) {
+	t.Parallel()
 	const text = "commands:\n  - allow: git push a|b\n  - deny: git push evil\n"
 	w := startWith(t, api.ModePolicy, "git push evil; git push a; git push b; read x", func(project string) {
 		if err := os.WriteFile(filepath.Join(project, rules.Name), []byte(text), 0o644); err != nil {
@@ -220,6 +227,7 @@ func TestAProjectsPolicyIsConfirmed(t *testing.T) {
 // What an agent writes in its sandbox, or into what it thinks are the person's files,
 // is nobody's policy.
 func TestAnAgentMakesNoRules(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `p='commands: [{allow: "git push *"}]'; echo "$p" > .stepbox.yaml; mkdir -p ~/.config/stepbox; echo "$p" > ~/.config/stepbox/policy.yaml; cat .stepbox.yaml ~/.config/stepbox/policy.yaml; git push a; read x`)
 	if q := w.held(0); q.Title != "git push a" {
 		t.Errorf("it asks about %s", q.Title)
@@ -235,6 +243,7 @@ func TestAnAgentMakesNoRules(t *testing.T) {
 
 // A session doesn't start with a policy that can't be read.
 func TestABadPolicyIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(file string) error{
 		"syntax": func(file string) error { return os.WriteFile(file, []byte("commands: [\n"), 0o644) },
 		"a link": func(file string) error { return os.Symlink("/etc/passwd", file) },
@@ -258,6 +267,7 @@ func TestABadPolicyIsRefused(t *testing.T) {
 // What was recorded and isn't in its file, as after a crash in between, is told at the
 // next start, and doesn't hold. The session's own rules do.
 func TestARuleThatIsNotInItsFile(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "git push a; git push b; read x")
 	q := w.held(0)
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
@@ -285,6 +295,7 @@ func TestARuleThatIsNotInItsFile(t *testing.T) {
 
 // Of two answers at once the first counts, and only its rule is made.
 func TestTwoAnswersMakeOneRule(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "git push a; read x")
 	q := w.held(0)
 	done := make(chan error)
@@ -313,6 +324,7 @@ func TestTwoAnswersMakeOneRule(t *testing.T) {
 // The reason of a denial that is made a rule is what the rule says why: who is denied by it
 // later is told the same.
 func TestAReasonIsWhyOfItsRule(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "git push a; git push a; read x")
 	q := w.held(0)
 	reason := "not\x1b from here: " + strings.Repeat("é", 200)
@@ -327,6 +339,7 @@ func TestAReasonIsWhyOfItsRule(t *testing.T) {
 // What passes unasked, as a shell that is fed commands and the agent's housekeeping do, is denied
 // where a rule denies it, and such a shell is asked about where one asks.
 func TestARuleIsAboutWhatPassesUnasked(t *testing.T) {
+	t.Parallel()
 	w := begin(t, api.ModePolicy, map[string]string{
 		rules.Name:   "commands: [{deny: dash}, {ask: rbash}, {deny: git rev-parse}, {deny: claude again}]\n",
 		"bin/claude": "#!/bin/bash\n[ \"$1\" ] && exec git push c\necho : | dash; git rev-parse HEAD; git rev-parse; claude again; echo : | rbash; exec claude again\n",
@@ -346,6 +359,7 @@ func TestARuleIsAboutWhatPassesUnasked(t *testing.T) {
 
 // An answer that comes once the program gave up makes a rule for its next try.
 func TestAnAnswerAfterItGaveUp(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "timeout 0.2 bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'; read x; exec 3<>/dev/tcp/192.0.2.1/80; read x")
 	q := w.held(0)
 	w.happened("that it gave up", func(e api.Event) bool {
@@ -366,6 +380,7 @@ func TestAnAnswerAfterItGaveUp(t *testing.T) {
 // In step mode, too, what was answered for more than once isn't asked about again, for as
 // long as the file that it was put into says so.
 func TestAnswersStickInStepMode(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "for h in a a b a; do (exec 3<>/dev/tcp/$h.invalid/443) 2>/dev/null; read x; done")
 	v := w.Terminal().Join()
 	defer v.Close()
@@ -386,6 +401,7 @@ func TestAnswersStickInStepMode(t *testing.T) {
 
 // The agent is told once, with its next command, what was denied and by which rule.
 func TestAnAgentIsToldOfADenial(t *testing.T) {
+	t.Parallel()
 	const try = "timeout 9 bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'; read x; ls -d / 2>>/tmp/err; "
 	w := start(t, api.ModePolicy, "read x; "+try+try+"cp /tmp/err told; read x")
 	w.writes(w.policy(), "network:\n  - deny: 192.0.2.1\n    why: it is far away\n")
@@ -409,6 +425,7 @@ func TestAnAgentIsToldOfADenial(t *testing.T) {
 // A push that a rule allows has git pack what is sent, which a built-in rule asks about
 // elsewhere.
 func TestAPushThatIsAllowedIsWhole(t *testing.T) {
+	t.Parallel()
 	const pack = "/usr/bin/git send-pack --stateless-rpc --helper-status x </dev/null"
 	w := startWith(t, api.ModePolicy, "git push ./there main; "+pack+"; read x", func(project string) {
 		for _, line := range []string{
@@ -446,6 +463,7 @@ func TestAPushThatIsAllowedIsWhole(t *testing.T) {
 
 // What wasn't answered in time isn't denied: the agent is told that it may try again.
 func TestAnAgentIsToldOfAQuestion(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "timeout 1 bash -c 'echo x >/dev/udp/192.0.2.1/99; exec 3<>/dev/tcp/192.0.2.1/80'; read x; ls -d / 2>/tmp/err; cp /tmp/err told; read x")
 	w.happened("that it gave up", func(e api.Event) bool { return e.Kind == "attempt.closed" && e.Attempt.Protocol == "tcp" })
 	v := w.Terminal().Join()
@@ -461,6 +479,7 @@ func TestAnAgentIsToldOfAQuestion(t *testing.T) {
 
 // Why a person denied a connection reaches the agent, as with a command.
 func TestAnAgentIsToldWhy(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "timeout 9 bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'; ls -d / 2>>/tmp/err; cp /tmp/err told; read x")
 	q := w.held(0)
 	_, err := w.Decide(w.Context(), api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny, By: "test", Reason: "it is far away"})

@@ -15,6 +15,7 @@ import (
 // and in a commit's message, is told before a person decides, and beside what it
 // did, which the question after it can be read with.
 func TestSaidAgainstDone(t *testing.T) {
+	t.Parallel()
 	w := startWith(t, api.ModeStep, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r c <&4; do bash -c "$c" </dev/null; done`, damaged(t))
 	w.happened("what the project was", func(e api.Event) bool { return e.Kind == "session.based" })
 	q := w.held(0)
@@ -59,6 +60,7 @@ func TestSaidAgainstDone(t *testing.T) {
 // transcript what it is for. That is found soon, or when the session ends; until then
 // what was said of an earlier one with the same words isn't taken for it.
 func TestSaidLate(t *testing.T) {
+	t.Parallel()
 	w := startWith(t, api.ModeWatch, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r c <&4; do [ "$c" = end ] && exit; bash -c "$c" </dev/null; done`, damaged(t))
 	w.happened("what the project was", func(e api.Event) bool { return e.Kind == "session.based" })
 	feed := w.feed("feed")
@@ -93,6 +95,7 @@ func TestSaidLate(t *testing.T) {
 // TestSaidOfEdits: what an agent writes itself has the words of the call that names the
 // file, also when they are in its transcript only later; and none of another call.
 func TestSaidOfEdits(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeWatch, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r c <&4; do echo "$c" >> b.txt; done`)
 	feed := w.feed("feed")
 	transcript := filepath.Join(filepath.Dir(w.project), "data/homes/generic/.claude/projects/-p/a.jsonl")
@@ -122,6 +125,7 @@ func TestSaidOfEdits(t *testing.T) {
 // one that keeps its temporary name, or stays empty, is an edit after a while, and is never
 // taken for a part of what follows.
 func TestHalfwayEdits(t *testing.T) {
+	t.Parallel()
 	w := startProgram(t, api.ModeWatch, func(string) {}, "perl", "-e", `
 		sub put { open(F, ">", $_[0]); print F "new\n"; close F; }
 		put("a.txt.tmp.10.db9c"); select(undef, undef, undef, 0.7); rename("a.txt.tmp.10.db9c", "a.txt");
@@ -140,6 +144,7 @@ func TestHalfwayEdits(t *testing.T) {
 // TestSaidWhileHeld: what comes into the transcript while a command is held is told before
 // it is decided on, and of a denied one after that.
 func TestSaidWhileHeld(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, `mkfifo /tmp/feed; exec 4<>/tmp/feed; while read -r c <&4; do bash -c "$c" </dev/null; done`)
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApprove))
@@ -171,6 +176,7 @@ func TestSaidWhileHeld(t *testing.T) {
 // TestSaidOnScreen: an agent that waits for its command's start can't write its transcript;
 // what it drew above the command stands in the question.
 func TestSaidOnScreen(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, `printf '● I read it,\n  to know.\n\n● Bash(cat a.txt)\n'; bash -c 'cat a.txt'`)
 	q := w.held(0)
 	w.action("what it drew", func(a api.Action) bool {
@@ -181,6 +187,7 @@ func TestSaidOnScreen(t *testing.T) {
 // TestEditsHaveEffects: before a person is asked about an edit they are told what
 // it did; and as soon as it is known what the project was, that git hasn't got it.
 func TestEditsHaveEffects(t *testing.T) {
+	t.Parallel()
 	w := startWith(t, api.ModeStep, `: > notes.txt; uname`, damaged(t))
 	var did *api.Effects
 	w.happened("the question", func(e api.Event) bool {
@@ -199,6 +206,7 @@ func TestEditsHaveEffects(t *testing.T) {
 
 // TestEffectsGrow: what a command left running does later is told with the command.
 func TestEffectsGrow(t *testing.T) {
+	t.Parallel()
 	w := startWith(t, api.ModeWatch, `mkfifo /tmp/gone; bash -c 'touch made; (exec 3<>/tmp/gone; while read f <&3; do rm $f; done) & true'; read x`, damaged(t))
 	w.happened("what the project was", func(e api.Event) bool { return e.Kind == "session.based" })
 	a := w.action("the command's end", func(a api.Action) bool { return a.State == api.ActionEnded && a.Effects != nil })

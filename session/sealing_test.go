@@ -18,6 +18,7 @@ import (
 // A session is sealed while it lives and, when all else is recorded, at its end. That it
 // can't be is said once and holds nothing up.
 func TestSealedWhileItLives(t *testing.T) {
+	t.Parallel()
 	for name, fails := range map[string]bool{"with a key": false, "without one": true} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, api.ModeWatch, "sleep 600")
@@ -76,6 +77,7 @@ func TestSealedWhileItLives(t *testing.T) {
 // Of a session that is over before its first seal could be made it is said, too, that it
 // isn't sealed.
 func TestUnsealedInAHurry(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeWatch, "read x")
 	begun, over := make(chan struct{}), make(chan struct{})
 	w.config.Seal = func(ctx context.Context, by string) (uint64, error) {

@@ -15,6 +15,7 @@ import (
 // A secret that the host makes while the session runs, by a name that tells, is
 // out of the agent's reach from the first moment on.
 func TestSecretsThatComeLater(t *testing.T) {
+	t.Parallel()
 	w := startWith(t, api.ModeWatch, `mkfifo /tmp/feed; exec 3<>/tmp/feed; read -u 3 x; cat .env sub/.env late >found 2>&1; echo own >.npmrc; touch end; read -u 3 x`, func(project string) {
 		if err := os.Mkdir(filepath.Join(project, "sub"), 0o755); err != nil {
 			t.Fatal(err)
@@ -42,6 +43,7 @@ func TestSecretsThatComeLater(t *testing.T) {
 // An agent that looks for secrets finds none of them, neither by reading nor in
 // what git says, and git goes on working.
 func TestSecretsOfTheProjectAreOutOfReach(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git to run in the sandbox")
 	}
@@ -102,6 +104,7 @@ git remote add two https://example.com/two.git && git config -l >after; sleep 60
 
 // A commit of all changes keeps what git has and the agent can't see.
 func TestACommitKeepsWhatIsHidden(t *testing.T) {
+	t.Parallel()
 	var head string
 	w := startWith(t, api.ModePolicy, "git status --porcelain >status; echo more >>a.txt; git -c user.name=a -c user.email=a@b commit -qam two; git ls-tree --name-only HEAD >tree; git diff --name-status HEAD^ >diff; ls -a >there; read x", func(project string) {
 		hostGit(t, project, "init", "-q")
@@ -132,6 +135,7 @@ func TestACommitKeepsWhatIsHidden(t *testing.T) {
 
 // A credential that the agent doesn't have isn't recorded either, when it comes to know it.
 func TestCredentialsAreNotRecorded(t *testing.T) {
+	t.Parallel()
 	const value = "of-no-known-shape-42"
 	w := startConfigured(t, func(string) {}, func(c *session.Config) {
 		c.Mode, c.Credentials, c.Env = api.ModeWatch, []string{"mistral"}, append(c.Env, "MISTRAL_API_KEY="+value)

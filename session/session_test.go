@@ -32,7 +32,15 @@ func TestMain(m *testing.M) {
 	}
 	runner.Reexec()                                               // the sandboxes' own processes are this binary too
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process of a build with -race takes a second to end
-	goleak.VerifyTestMain(m)
+	home, err := os.MkdirTemp("", "home")                         // one for all: a session's own is in its configuration
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("HOME", home)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(home)
+		os.Exit(code)
+	}))
 }
 
 // patience bounds waits for what should happen at once: on a busy machine it
@@ -87,7 +95,6 @@ func startConfigured(t *testing.T, prepare func(project string), configure func(
 	if w.store, err = store.Open(t.Context(), data); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("HOME", home)
 	w.config = session.Config{
 		ID: fmt.Sprintf("test%d%s", os.Getpid(), strings.ToLower(filepath.Base(dir))), Name: "t", Workspace: w.project, Home: home,
 		Argv: argv, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
@@ -167,6 +174,7 @@ func code(err error) string {
 }
 
 func TestFirstAnswerWins(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "cat a.txt; sleep 60")
 	q := w.held(0)
 	var wg sync.WaitGroup
@@ -202,6 +210,7 @@ func TestFirstAnswerWins(t *testing.T) {
 }
 
 func TestDecisionIsBoundToWhatWasShown(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "cat a.txt; sleep 60")
 	q := w.held(0)
 	other := q
@@ -221,6 +230,7 @@ func TestDecisionIsBoundToWhatWasShown(t *testing.T) {
 }
 
 func TestWhatGoesAwayCannotBeApproved(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "(sh -c true) & sleep 0.1 2>/dev/null; read -t 0.3 x < <(:); kill -9 $!; exec -a last sleep 60")
 	q := w.held(0)
 	_, err := w.Kill(t.Context())
@@ -241,6 +251,7 @@ func TestWhatGoesAwayCannotBeApproved(t *testing.T) {
 }
 
 func TestStepIntoHoldsWhatAnActionStarts(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "sh -c 'cat a.txt; true'; sleep 60")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerStepInto))
@@ -256,6 +267,7 @@ func TestStepIntoHoldsWhatAnActionStarts(t *testing.T) {
 }
 
 func TestStepOverHoldsTheNextAction(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "rm -rf .; cat a.txt; sleep 60")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerStepOver))
@@ -265,6 +277,7 @@ func TestStepOverHoldsTheNextAction(t *testing.T) {
 }
 
 func TestReviewComesFirstInStepMode(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "cp a.txt b.txt; cat b.txt; sleep 60")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApprove))
@@ -293,6 +306,7 @@ func TestReviewComesFirstInStepMode(t *testing.T) {
 }
 
 func TestEditsAreNotACommands(t *testing.T) {
+	t.Parallel()
 	// The shell writes the moment that cat has ended; cat must not get the blame.
 	w := start(t, api.ModePolicy, "for i in 1 2 3 4 5 6 7 8 9 10; do cat a.txt; echo $i > b.txt; done; read x")
 	w.happened("the last edit", func(e api.Event) bool {
@@ -308,6 +322,7 @@ func TestEditsAreNotACommands(t *testing.T) {
 }
 
 func TestNothingRunsUnrecorded(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "read x; touch done; read y")
 	w.must(w.store.Close()) // no row can be committed from here on
 	v := w.Terminal().Join()
@@ -324,6 +339,7 @@ func TestNothingRunsUnrecorded(t *testing.T) {
 }
 
 func TestPausedMeansStill(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, "while :; do echo x >> ticks.txt; done")
 	ticks := filepath.Join(w.store.SessionDir(w.ID()), "upper", "ticks.txt")
 	size := func() int64 {
@@ -367,6 +383,7 @@ func TestPausedMeansStill(t *testing.T) {
 // A viewer that joins when all is quiet hears which version of the changes is
 // the newest, and gets an answer of that version.
 func TestJoiningTellsTheNewestChanges(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeWatch, "rm a.txt; touch b c; read -t 60 x < <(sleep 61)")
 	w.happened("the end of touch", func(e api.Event) bool {
 		return e.Kind == "action.ended" && e.Action.Title == "touch b c"
@@ -395,6 +412,7 @@ func TestJoiningTellsTheNewestChanges(t *testing.T) {
 // agent made before it, however long it takes to list them. On a busy machine they come
 // in parts.
 func TestOwnChangesAreAskedAboutFirst(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, "for i in {1..3000}; do echo $i >f$i; done; uname")
 	q := w.held(0)
 	files := 0

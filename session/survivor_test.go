@@ -40,6 +40,7 @@ const wait = `wait() { while ! [ -e /tmp/$1 ]; do read -t 0.02 x <>/tmp/never; d
 // TestSurvivorDoesNotEndSupervision: what a command left running doesn't take
 // the agent's own edits, neither while it lives nor after.
 func TestSurvivorDoesNotEndSupervision(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, wait+`bash -c 'setsid sleep 60 & echo started'; wait one; echo 1 >one.txt; wait two; echo 2 >two.txt; read x`)
 	q := w.held(0)
 	for q.Subject != api.SubjectCommand || q.Title == "mkfifo /tmp/never" {
@@ -69,6 +70,7 @@ func TestSurvivorDoesNotEndSupervision(t *testing.T) {
 // command's, opens its review again after that was kept, and doesn't take along
 // what the agent wrote in between.
 func TestSurvivorsChangesAreReviewed(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `mkfifo /tmp/first /tmp/edit; bash -c 'echo 0 >own.txt; (exec 3<>/tmp/first; while read x <&3; do echo 1 >>first.txt; done) & true'
 		exec 4<>/tmp/edit; read x <&4; echo e >edit.txt; read x`)
 	a := w.action("the command's end", func(a api.Action) bool { return a.State == api.ActionEnded && a.LeftRunning > 0 })
@@ -131,6 +133,7 @@ func TestSurvivorsChangesAreReviewed(t *testing.T) {
 // what it changed, though what it left running ends one by one and checkpoints are
 // taken while its files are counted.
 func TestEndIsToldWhole(t *testing.T) {
+	t.Parallel()
 	const changed, left = 2500, 60
 	w := start(t, api.ModeWatch, fmt.Sprintf(`mkfifo /tmp/hold; bash -c 'exec 3<>/tmp/hold; for ((i = 0; i < %d; i++)); do echo $i >$i.new; done
 		for ((i = 0; i < %d; i++)); do (read -n 1 x <&3) & done; disown -a'; read x`, changed, left))
@@ -170,6 +173,7 @@ func TestEndIsToldWhole(t *testing.T) {
 // TestEndingAnOrphanLeavesTheAgent: what was started in the background and
 // handed to PID 1 is in the agent's process group still; ending it isn't ending that.
 func TestEndingAnOrphanLeavesTheAgent(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModePolicy, `mkfifo /tmp/feed; exec 3<>/tmp/feed; (sh -c "touch b; sleep 300" &); read -u 3 x; touch after; read x`)
 	do := w.feed("feed")
 	var orphan int
@@ -188,6 +192,7 @@ func TestEndingAnOrphanLeavesTheAgent(t *testing.T) {
 // TestToolServerDoesNotEndSupervision: a command that runs beside the agent, as
 // a tool server does, takes none of the agent's own edits.
 func TestToolServerDoesNotEndSupervision(t *testing.T) {
+	t.Parallel()
 	w := start(t, api.ModeStep, wait+`bash -c 'while :; do read -t 0.02 x <>/tmp/never; done' & wait one; cat a.txt; wait two; echo 2 >two.txt; read x`)
 	q := w.held(0)
 	for q.Title != "cat a.txt" {

@@ -78,6 +78,7 @@ const seven = "1\n2\n3\n4\n5\n6\n7\n"
 // TestTakeBackOneAction: later changes to other files and other lines stay, and
 // what was taken back comes again, byte for byte.
 func TestTakeBackOneAction(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, func(project string) {
 		for name, text := range map[string]string{"a": seven, "gone": "host\n"} {
 			if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
@@ -140,6 +141,7 @@ func TestTakeBackOneAction(t *testing.T) {
 // TestTakeBackConflicts: what both changed stays, is shown, and becomes what a
 // person says.
 func TestTakeBackConflicts(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, nil)
 	d.run(`printf '1\n2\n3\n' >text; printf 'a\0b' >binary; ln -s here link`)
 	first := d.run(`sed -i s/2/two/ text; printf 'c\0d' >binary; ln -sf there link; echo mine >made`)
@@ -182,6 +184,7 @@ func TestTakeBackConflicts(t *testing.T) {
 // TestTakeBackWhileSomethingWrites: readers and writers live on, and what they
 // write meanwhile isn't touched.
 func TestTakeBackWhileSomethingWrites(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, nil)
 	d.run("(while :; do echo x >>ticks; sleep 0.01; done) >/dev/null 2>&1 & (while :; do cat *; done) >/dev/null 2>&1 & sleep 0.1")
 	first := d.run("echo 1 >one; echo 1 >two")
@@ -200,6 +203,7 @@ func TestTakeBackWhileSomethingWrites(t *testing.T) {
 // TestTakeBackIsStale: a file of the plan that is written to after it was shown is
 // neither lost nor passed over.
 func TestTakeBackIsStale(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, nil)
 	first := d.run("echo 1 >one")
 	plan, err := d.RollbackPlan(t.Context(), api.RollbackRequest{RollbackTarget: only(first)})
@@ -220,6 +224,7 @@ func TestTakeBackIsStale(t *testing.T) {
 // TestTakeBackOfWhatMovesOn: a plan holds while others go on writing what it leaves
 // to them: other lines of a file that is merged, and a file that is in conflict.
 func TestTakeBackOfWhatMovesOn(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, nil)
 	d.run("seq 30 >merged; echo 1 >conflict")
 	first := d.run("sed -i 1s/1/one/ merged; echo 2 >conflict")
@@ -250,6 +255,7 @@ func TestTakeBackOfWhatMovesOn(t *testing.T) {
 // TestTakeBackOverALink: a word on a conflict is about the link and the permissions
 // that were seen, too.
 func TestTakeBackOverALink(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, nil)
 	d.run("ln -s one link; echo 1 >file")
 	first := d.run("ln -sfn two link; echo 2 >file")
@@ -273,6 +279,7 @@ func TestTakeBackOverALink(t *testing.T) {
 // other name keeps what it is; names that were one file are one again, unless the
 // one that is left has changed.
 func TestTakeBackOfHardLinks(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, nil)
 	upper := filepath.Join(d.store.SessionDir(d.ID()), "upper")
 	one := func(a, b string) bool {
@@ -306,6 +313,7 @@ func TestTakeBackOfHardLinks(t *testing.T) {
 
 // TestTakeBackHunks: one hunk goes, the other and other files stay.
 func TestTakeBackHunks(t *testing.T) {
+	t.Parallel()
 	long := seven + strings.Repeat("0\n", 20) + seven
 	d := drive(t, api.ModePolicy, func(project string) {
 		if err := os.WriteFile(filepath.Join(project, "a"), []byte(long), 0o600); err != nil {
@@ -331,6 +339,7 @@ func TestTakeBackHunks(t *testing.T) {
 // TestAgentIsToldWhatWasTakenBack: once, on the standard error of its next
 // command, in one line, and not in a file of the project.
 func TestAgentIsToldWhatWasTakenBack(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModePolicy, nil)
 	d.run("echo 1 >kept; echo 2 >b")
 	first := d.run("echo 2 >kept; echo 1 >made; echo 1 >$'e\\e[2Jvil'")

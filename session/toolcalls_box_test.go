@@ -70,6 +70,7 @@ func (w *world) finished() {
 // TestTools: an agent finds out what it may do and why something was denied, marks a
 // state of the files, and takes back what it did last, and nothing else.
 func TestTools(t *testing.T) {
+	t.Parallel()
 	w := talking(t, api.ModePolicy,
 		`call("what_may_i_do")`, `call("why_denied")`, `call("my_changes")`,
 		`subprocess.run(["sh", "-c", "echo one > one.txt"])`, `subprocess.run(["sh", "-c", "echo two > two.txt"])`,
@@ -95,6 +96,7 @@ func TestTools(t *testing.T) {
 // TestAsksPerson: a question of the agent's is shown, its answer comes back in words, and
 // nothing is allowed by it; there are few at once, and one whose asker is gone goes away.
 func TestAsksPerson(t *testing.T) {
+	t.Parallel()
 	w := talking(t, api.ModePolicy,
 		`call("ask_person", text="May I push\x1b[2J to example.com?")`,
 		`call("ask_person", text="Really?")`,
@@ -136,6 +138,7 @@ func TestAsksPerson(t *testing.T) {
 // TestAgentsPrompt: the agent's own prompt is a question, whose answer its hook gives it;
 // an answer allows only what that prompt would.
 func TestAgentsPrompt(t *testing.T) {
+	t.Parallel()
 	input := call("t1", "Bash", `{"command":"git push","description":"publish it"}`)
 	w := telling(t, api.ModePolicy, `
 hook PermissionRequest '`+input+`' >/tmp/one
@@ -184,6 +187,7 @@ read end
 // about it goes away as soon as the call is seen to go on, and takes no answer any more.
 // Claude Code doesn't say in it which call it is about.
 func TestPromptAnsweredThere(t *testing.T) {
+	t.Parallel()
 	asked := func(input string) string { return strings.Replace(call("", "Bash", input), `"tool_use_id":"",`, "", 1) }
 	const ask = "printf '%s' '%ASKED' >/tmp/in$n\n" + `%SELF hook claude PermissionRequest </tmp/in$n >/tmp/out$n &
 read go
@@ -235,6 +239,7 @@ func withdrawn(t *testing.T, w *world, q api.Question) {
 // goes away when the agent is seen to be at something else, by itself or by its person;
 // what a helper of its does says nothing of that.
 func TestPromptRefusedThere(t *testing.T) {
+	t.Parallel()
 	prompt := func(n, input string) string {
 		return "printf '%s' '" + call("t"+n, "Bash", input) + "' >/tmp/in" + n + "\n" + runner.SelfPath + " hook claude PermissionRequest </tmp/in" + n + " >/dev/null &\nread go\n"
 	}
@@ -267,6 +272,7 @@ read end
 // TestClaimFlood: what the sandbox says too often isn't recorded, which is said once, and
 // what isn't a claim, or is another session's answer, is no more than ignored.
 func TestClaimFlood(t *testing.T) {
+	t.Parallel()
 	w := talking(t, api.ModePolicy, `
 import socket
 def raw(line):

@@ -165,6 +165,7 @@ var deeds = []string{
 }
 
 func TestTree(t *testing.T) {
+	t.Parallel()
 	for name, prepare := range map[string]func(*testing.T) func(string){
 		"a repository": someRepository,
 		"a folder": func(t *testing.T) func(string) {
@@ -285,6 +286,7 @@ func (d *driven) laid(source tree.Source, of string, at api.Moment, script strin
 // the time stamp, others not, some more. A fork begins with exactly what the session saw,
 // and with nothing at all if its folder hasn't got that.
 func TestForksOverThePersonsCopies(t *testing.T) {
+	t.Parallel()
 	for round := range 4 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			seed := rand.Uint64()
@@ -363,6 +365,7 @@ func TestForksOverThePersonsCopies(t *testing.T) {
 // nothing of a file beside one that it wrote, and no content of an ignored one that it
 // removed. All that was in a folder that it made anew is known to have been there.
 func TestForksKeepNoMoreThanTheirSession(t *testing.T) {
+	t.Parallel()
 	d := drive(t, api.ModeWatch, someRepository(t))
 	baseOf(d.world)
 	d.run("echo more >>changed; rm -rf build new; mkdir new; echo other >new/other; echo more >>module/file; rm -rf sub/deep; mkdir sub/deep; echo anew >sub/deep/anew")
@@ -459,6 +462,7 @@ func (a *applying) all(id string) []string {
 // fork's, nor of a fork of that, and an apply leaves it as it is. What was applied before and
 // the person changed back stays so.
 func TestForksLeaveAPersonsWorkAlone(t *testing.T) {
+	t.Parallel()
 	for round := range 6 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			seed := rand.Uint64()

@@ -17,6 +17,7 @@ func asking(t *testing.T, a api.Asking, script string) *world {
 }
 
 func TestNobodyIsAsked(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		a    api.Asking
@@ -55,6 +56,7 @@ func TestNobodyIsAsked(t *testing.T) {
 
 // What is answered in time is as it was answered.
 func TestAnswerBeforeTheTimeout(t *testing.T) {
+	t.Parallel()
 	w := asking(t, api.Asking{Timeout: time.Hour}, "cat a.txt")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApprove))
@@ -67,6 +69,7 @@ func TestAnswerBeforeTheTimeout(t *testing.T) {
 // What policies say of questions counts beside what the session was started with, the
 // stricter wins, and a change holds for what is asked already.
 func TestPoliciesSayWhetherQuestionsWait(t *testing.T) {
+	t.Parallel()
 	w := asking(t, api.Asking{Timeout: time.Hour}, "cat a.txt")
 	w.held(0)
 	file := filepath.Join(w.project, ".stepbox.yaml")

@@ -10,6 +10,7 @@ import (
 // A host's clock may be put forward or back while a question stands: that it is denied
 // after some time is counted by another.
 func TestSetClockLeavesTheTimeout(t *testing.T) {
+	t.Parallel()
 	for _, put := range []time.Duration{0, time.Hour, -time.Hour} {
 		now := time.Now()
 		// As the clock shows it by then, the question was asked as much later, or earlier.
