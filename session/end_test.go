@@ -262,7 +262,7 @@ func TestStartThatFailsLate(t *testing.T) {
 	w.store, err = store.Open(t.Context(), data)
 	w.must(err)
 	defer w.store.Close()
-	id := fmt.Sprintf("late%d", os.Getpid())
+	id := newID()
 	w.must(os.MkdirAll(w.store.SessionDir(id), 0o700))
 	w.must(os.WriteFile(filepath.Join(w.store.SessionDir(id), "terminal"), nil, 0o600)) // where a folder has to be
 	_, err = session.Start(t.Context(), w.store, session.Config{

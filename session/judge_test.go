@@ -3,15 +3,10 @@ package session_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"stepbox/runner"
 	"stepbox/session"
@@ -50,7 +45,7 @@ func begin(t *testing.T, mode api.Mode, files map[string]string, argv ...string)
 		t.Fatal(err)
 	}
 	w.Session, err = session.Start(t.Context(), w.store, session.Config{
-		ID: "judge" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36), Name: "t", Workspace: w.project, Home: home,
+		ID: newID(), Name: "t", Workspace: w.project, Home: home,
 		Argv: argv, Env: []string{"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin"},
 		Mode: mode, Cols: 80, Rows: 24, DataDir: data, RunDir: run,
 		Limits: runner.Limits{Pids: 200},
@@ -124,37 +119,13 @@ func (w *world) untouched(names ...string) {
 	}
 }
 
-// TestJudgingAsUnprivileged runs the tests of this file as an ordinary user,
-// who has no cgroups here.
+// What of judging is the kernel's word about processes, and may differ for an ordinary user, who has no cgroups here.
 func TestJudgingAsUnprivileged(t *testing.T) {
 	t.Parallel()
-	const uid, mark = 12345, "STEPBOX_TEST_JUDGING_UNPRIVILEGED"
-	if os.Getuid() != 0 || os.Getenv(mark) != "" {
+	if os.Getuid() != 0 {
 		t.Skip("this is the ordinary user")
 	}
-	base, err := os.MkdirTemp("", "stepbox-user-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(base) })
-	for _, dir := range []string{base, filepath.Join(base, "tmp"), filepath.Join(base, "run")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(dir, uid, uid); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.count=1", "-test.run=^TestJudge",
-		"-test.v="+flag.Lookup("test.v").Value.String())
-	cmd.Env = []string{mark + "=1", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(base, "tmp"), "XDG_RUNTIME_DIR=" + filepath.Join(base, "run"), "GORACE=" + os.Getenv("GORACE")}
-	cmd.Dir = filepath.Join(base, "tmp")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	out, err := cmd.CombinedOutput()
-	t.Logf("as uid %d:\n%s", uid, out)
-	if err != nil {
-		t.Fatalf("the tests fail as uid %d: %v", uid, err)
-	}
+	asOrdinary(t, "^(TestJudgeSelfExecIsAsked|TestJudgeForgedAgent|TestJudgeDescentIsByFork|TestJudgePipeOfARunningAction|TestJudgeWhatLoadsMore)$")
 }
 
 func TestJudgeSelfExecIsAsked(t *testing.T) {

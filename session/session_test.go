@@ -3,11 +3,13 @@ package session_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +39,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Setenv("HOME", home)
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait for their sandboxes most of the time
+		panic(err)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(home)
 		os.Exit(code)
@@ -46,6 +51,11 @@ func TestMain(m *testing.M) {
 // patience bounds waits for what should happen at once: on a busy machine it
 // takes long, and only a test that fails waits for all of it.
 const patience = 2 * time.Minute
+
+var sessions atomic.Int64
+
+// newID names a session as no other of this machine, which has one tree of cgroups for all.
+func newID() string { return fmt.Sprintf("test%dn%d", os.Getpid(), sessions.Add(1)) }
 
 // world is one session in a real sandbox.
 type world struct {
@@ -96,7 +106,7 @@ func startConfigured(t *testing.T, prepare func(project string), configure func(
 		t.Fatal(err)
 	}
 	w.config = session.Config{
-		ID: fmt.Sprintf("test%d%s", os.Getpid(), strings.ToLower(filepath.Base(dir))), Name: "t", Workspace: w.project, Home: home,
+		ID: newID(), Name: "t", Workspace: w.project, Home: home,
 		Argv: argv, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
 		Cols: 80, Rows: 24, DataDir: data, RunDir: run,
 		Limits: runner.Limits{Pids: 200},
