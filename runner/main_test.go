@@ -42,7 +42,10 @@ func seal() error {
 	return syscall.Exec(cmd.Path, cmd.Args, os.Environ())
 }
 
-// TestAsUnprivileged runs the other tests as an ordinary user.
+// alike are the tests whose subject is the same for every user: the terminal, signals, words.
+const alike = "Terminal|Resize|ExitBySignal|JobControl|SignalsAreDefault|LastOutput|Self|SelfsNumber|MemoryFiles|AtLeast|HelpersRefuse|OddNames|StartErrors|NotAProgram|SocketFloods|SocketReplaced|SocketsEnd|NoSockets|CheckWorkspace|Activity|HolderStopped|SweepSparesNewcomers"
+
+// TestAsUnprivileged runs the others as an ordinary user.
 func TestAsUnprivileged(t *testing.T) {
 	runAs(t, unprivilegedUID, flag.Lookup("test.run").Value.String())
 }
@@ -52,7 +55,7 @@ func runAs(t *testing.T, uid int, pattern string, more ...string) {
 	if os.Getuid() != 0 || os.Getenv(asUnprivileged) != "" {
 		t.Skip("this is the ordinary user")
 	}
-	args := []string{"-test.count=1", "-test.skip=^(TestAsUnprivileged|TestDelegatedV1)$", "-test.run=" + pattern}
+	args := []string{"-test.count=1", "-test.skip=^Test(AsUnprivileged|DelegatedV1|" + alike + ")$", "-test.run=" + pattern}
 	for _, name := range []string{"test.v", "test.short", "test.timeout"} {
 		args = append(args, "-"+name+"="+flag.Lookup(name).Value.String())
 	}
