@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/runner/gate"
 	"stepbox/runner/holder"
 	"stepbox/runner/overlay/inode"
 	"stepbox/runner/pid1"
@@ -72,7 +73,7 @@ func checkSeccomp() Finding {
 	case unix.EFAULT:
 	case unix.EPERM, unix.ENOSYS:
 		f.Detail = "refused: " + errno.Error()
-		f.Fix = "a container's own seccomp profile is in the way: start it with --security-opt seccomp=unconfined"
+		f.Fix = "a seccomp profile is in the way: " + containerFix()
 	default:
 		f.Detail = errno.Error()
 		f.Fix = "boot a kernel of 5.19 or newer with CONFIG_SECCOMP_FILTER"
@@ -158,7 +159,7 @@ func checkStateDir(ctx context.Context, stateDir string, userns bool) Finding {
 	if err := unix.Mknod(filepath.Join(dir, "whiteout"), unix.S_IFCHR, 0); err != nil {
 		fix := elsewhere
 		if inContainer() {
-			fix = containerFix
+			fix = containerFix()
 		}
 		return fail(fmt.Errorf("%q can't hold marks of deleted files: %w", stateDir, err), fix)
 	}
@@ -219,31 +220,6 @@ func hybrid() bool {
 	return err == nil
 }
 
-// containerFix is what a container needs to have sandboxes in it.
-const containerFix = "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined, and a volume for STEPBOX_DATA"
-
-func inContainer() bool {
-	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
-		if _, err := os.Stat(mark); err == nil {
-			return true
-		}
-	}
-	return os.Getenv("container") != ""
-}
-
-// checkContainer says what stands in the way where a container is the host.
-func checkContainer() []Finding {
-	if !inContainer() {
-		return nil
-	}
-	f := Finding{Name: "container", Fatal: true, Detail: "this host is a container itself", Fix: containerFix,
-		Why: "a sandbox needs a /proc of its own, which the kernel gives only where nothing of the outer /proc is covered"}
-	if covered, err := box.Submounts("/proc"); err == nil && len(covered) > 0 {
-		f.Detail += ", and its /proc is covered in part: " + list(covered)
-	}
-	return []Finding{f}
-}
-
 // checkSandbox runs a program in a real sandbox.
 func checkSandbox(ctx context.Context, stateDir string) (f Finding) {
 	f = Finding{Name: "a sandbox", Fatal: true, Why: "everything together"}
@@ -265,7 +241,15 @@ func checkSandbox(ctx context.Context, stateDir string) (f Finding) {
 		ID: "probe-" + strconv.Itoa(os.Getpid()), StateDir: filepath.Join(dir, "state"), RunDir: filepath.Join(dir, "run"),
 		Workspace: project, Argv: []string{"/bin/sh", "-c", "exit 7"}, Env: []string{"PATH=/usr/bin:/bin"},
 	}
-	s, err := Start(ctx, spec, Handlers{Gate: allowAll()})
+	decides := allowAll()
+	refused := make(chan string, 1)
+	decides.Failed = func(_ *gate.Exec, why string) {
+		select {
+		case refused <- why:
+		default:
+		}
+	}
+	s, err := Start(ctx, spec, Handlers{Gate: decides})
 	if err != nil {
 		f.Detail, f.Fix = err.Error(), "see above, or report this with the output of stepbox doctor"
 		return f
@@ -277,8 +261,17 @@ func checkSandbox(ctx context.Context, stateDir string) (f Finding) {
 		f.Detail = ctx.Err().Error()
 		return f
 	}
-	if exit, err := s.Wait(); err != nil || exit.Code != 7 {
-		f.Detail = fmt.Sprintf("a shell in it ended as %+v (%v)", exit, err)
+	exit, err := s.Wait()
+	_ = s.Close(ctx) // after which all is told
+	const report = "report this with the output of stepbox doctor"
+	select {
+	case why := <-refused:
+		f.Detail, f.Fix = "a shell that was allowed was "+why, report
+		return f
+	default:
+	}
+	if err != nil || exit.Code != 7 {
+		f.Detail, f.Fix = fmt.Sprintf("a shell in it ended as %+v (%v)", exit, err), report
 		return f
 	}
 	f.OK, f.Detail = true, "works"

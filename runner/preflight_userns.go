@@ -63,7 +63,7 @@ func usernsFix(err error) string {
 		return "too many user namespaces are in use: sudo sysctl -w user.max_user_namespaces=15000" + persist
 	}
 	if inContainer() {
-		return containerFix
+		return containerFix()
 	}
 	return "this kernel may lack CONFIG_USER_NS, or a security module forbids user namespaces"
 }

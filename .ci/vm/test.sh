@@ -49,11 +49,11 @@ check kill "$s" kill f
 echo hello > a.txt
 printf 'cat a.txt\nrm a.txt\nsed -i s/hello/changed/ a.txt\nsleep 600\n' > agent.sh
 "$s" run --mode step --name s --detach -- sh agent.sh >out 2>&1
-until_ "held: action 1" "$s" show s && ok "held" || no "held"
+until_ "held: #1" "$s" show s && ok "held" || no "held"
 check approve "$s" approve s 1
-until_ "held: action 2" "$s" show s || no "the second is held"
+until_ "held: #2" "$s" show s || no "the second is held"
 check deny "$s" deny s 2 --reason no
-until_ "held: action 3" "$s" show s || no "the third is held"
+until_ "held: #3" "$s" show s || no "the third is held"
 check "approve the third" "$s" approve s 3
 until_ "unreviewed" "$s" show s || no "its changes wait"
 check "pause with a held program" "$s" pause s
@@ -65,15 +65,15 @@ check "roll back" "$s" rollback s --to-before 3
 # What an approval covers: what descends from it, also through two forks, and nothing that replaces the agent.
 printf 'sh -c "(setsid sh -c \\"sleep 1; touch orphan; echo > written\\" &)"\nsleep 3\nread x\n' > agent2.sh
 "$s" run --mode step --name d --detach -- bash agent2.sh >out 2>&1
-until_ "held: action 1" "$s" show d || no "the first is held"
+until_ "held: #1" "$s" show d || no "the first is held"
 "$s" approve d 1 >out 2>&1
-until_ "held: action 2" "$s" show d || no "the next is held"
+until_ "held: #2" "$s" show d || no "the next is held"
 "$s" approve d 2 >out 2>&1
 until_ "orphan" "$s" diff d && ok "an orphan belongs to what was approved" || { no "the orphan's programs didn't run"; "$s" show d; }
 "$s" kill d >out 2>&1
 echo 'exec rm -v a.txt agent3.sh' > agent3.sh
 "$s" run --mode step --name e --detach -- bash agent3.sh >out 2>&1
-until_ "held: action 1  *rm -v" "$s" show e && ok "an agent that becomes another program is held" || { no "it isn't held"; cat out; }
+until_ "held: #1  *rm -v" "$s" show e && ok "an agent that becomes another program is held" || { no "it isn't held"; cat out; }
 "$s" deny e 1 >out 2>&1; "$s" kill e >out 2>&1
 timeout 60 "$s" run --mode watch -- sh -c 'echo ran' >out 2>/dev/null </dev/null; [ "$(cat out)" = ran ] && ok "output is all that was printed" || { no "output"; cat -A out; }
 

@@ -10,10 +10,11 @@ import (
 // file is a regular file that was looked up, kept open with O_PATH so that
 // its inode number can't go to another one.
 type file struct {
-	fd    int
-	path  string
-	stat  unix.Stat_t
-	mount uint64
+	fd     int
+	path   string
+	stat   unix.Stat_t
+	mount  uint64
+	mapped string // its name to whoever maps it
 
 	fixed    bool     // it is on a mount that nobody in the sandbox can write to
 	unsealed bool     // in memory and can be written at any time
@@ -187,6 +188,6 @@ func (v *view) examine(fd int) (file, program, error) {
 		return f, program{}, err
 	}
 	p, err := v.programs.of(&f, on.kind)
-	f.unsealed = p.unsealed
+	f.unsealed, f.mapped = p.unsealed, p.mapped
 	return f, p, err
 }

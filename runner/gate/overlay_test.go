@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-func init() { prepare["overlay"] = prepareOverlay }
+func init() {
+	prepare["overlay"] = prepareOverlay
+	prepare["overlays"] = prepareOverlays
+}
 
 // prepare are things that the first process of a sandbox does before the
 // filter is on it, by name.
@@ -36,6 +40,42 @@ func prepareOverlay(dir string) error {
 	}
 	data := "lowerdir=" + at("lower") + ",upperdir=" + at("upper") + ",workdir=" + at("work") + ",userxattr"
 	return unix.Mount("overlay", at("merged"), "overlay", unix.MS_NODEV|unix.MS_NOSUID, data)
+}
+
+// prepareOverlays is prepareOverlay with another overlay over all of it, as in a
+// container whose root is one.
+func prepareOverlays(dir string) error {
+	if err := prepareOverlay(dir); err != nil {
+		return err
+	}
+	merged := filepath.Join(dir, "merged")
+	return unix.Mount("overlay", merged, "overlay", unix.MS_RDONLY|unix.MS_NODEV|unix.MS_NOSUID, "userxattr,lowerdir="+merged+":"+dir)
+}
+
+// TestOverlayOnOverlay: there a mapped file has another device, number and path than
+// the file that was opened.
+func TestOverlayOnOverlay(t *testing.T) {
+	dir := t.TempDir()
+	lower := filepath.Join(dir, "lower")
+	if err := os.Mkdir(lower, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	copyFile(t, filepath.Join(lower, "linker"), linkerOf(t, "/bin/echo"))
+	hello := compiled(t, dir, "gcc", "hello.c", "-Wl,--dynamic-linker="+filepath.Join(dir, "merged", "linker"))
+	if err := os.Rename(hello, filepath.Join(lower, "prog")); err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, setup{
+		args: []string{"sh", "-c", "merged/prog; /bin/echo b"}, // the second is no stacked one
+		env:  []string{prepareEnv + "=overlays"}, dir: dir,
+	})
+	b.wait()
+	if got := b.out.String(); !strings.HasSuffix(got, "b\n") || got == "b\n" {
+		t.Errorf("it said %q", got)
+	}
+	if f := b.failures(); len(f) > 0 {
+		t.Errorf("failures: %q", f)
+	}
 }
 
 // Programs in an overlay, from below, above, and copied up between.

@@ -12,6 +12,7 @@ type program struct {
 	head     []byte // its first bytes, at most headSize
 	linker   string // of an ELF program, its dynamic linker
 	unsealed bool   // it is in memory and can be written at any time
+	mapped   string // its name to whoever maps it, of an ELF program
 }
 
 // programs remembers programs on mounts that nobody in the sandbox can write to,
@@ -109,6 +110,7 @@ func readProgram(f *file, kind int64) (p program, err error) {
 	}
 	if p.head = head[:n]; headFormat(p.head) == formatELF {
 		p.linker = dynamicLinker(r, p.head)
+		p.mapped, err = mappedName(r)
 	}
-	return p, nil
+	return p, err
 }

@@ -48,42 +48,26 @@ func (e *Exec) verifyImage() error {
 // verifyMapped compares the files that a new image consists of: its program and
 // the dynamic linker, which the kernel names nowhere else.
 func (e *Exec) verifyMapped() error {
-	program, err := e.leader.link("exe")
-	if err != nil {
-		return fmt.Errorf("cannot tell which program was loaded: %w", err)
-	}
-	maps, err := e.leader.readAll("maps")
+	loaded, err := e.leader.readAll("maps")
 	if err != nil {
 		return fmt.Errorf("cannot read what was loaded: %w", err)
 	}
-	linked := false
-	for line := range strings.Lines(string(maps)) {
-		path, ok := mappedFile(strings.TrimSuffix(line, "\n"))
-		switch {
-		case !ok || path == escapedPath(program):
-		case e.image.linker != nil && path == escapedPath(e.image.linker.path):
+	program, linker := e.image.loaded().mapped, e.image.linker
+	linked := linker == nil || linker.mapped == program
+	for line := range strings.Lines(string(loaded)) {
+		switch name, ok := mappedFile(line); {
+		case !ok || name == program:
+		case linker != nil && name == linker.mapped:
 			linked = true
 		default:
-			return fmt.Errorf("another dynamic linker was loaded than was shown: %q", path)
+			return fmt.Errorf("another dynamic linker was loaded than was shown: %q", name)
 		}
 	}
-	if l := e.image.linker; l != nil && !linked && escapedPath(l.path) != escapedPath(program) {
-		return fmt.Errorf("the dynamic linker %q wasn't loaded", l.path)
+	if !linked {
+		return fmt.Errorf("the dynamic linker %q wasn't loaded", linker.path)
 	}
 	return nil
 }
-
-// mappedFile is the file that a line of /proc/PID/maps is about, if any.
-func mappedFile(line string) (path string, ok bool) {
-	fields := strings.SplitN(line, " ", 6) // addresses, rights, offset, device, inode, path
-	if len(fields) < 6 || fields[4] == "0" {
-		return "", false
-	}
-	return strings.TrimLeft(fields[5], " "), true
-}
-
-// escapedPath is how /proc/PID/maps writes a path.
-func escapedPath(p string) string { return strings.ReplaceAll(p, "\n", `\012`) }
 
 var errName = errors.New("another name was executed than was shown")
 
