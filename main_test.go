@@ -229,39 +229,63 @@ func TestScriptsAsOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the scripts were run as an ordinary user already")
 	}
+	const scripts = "ui/cli/testdata/script"
+	dir, program := atOrdinary(t, "stepbox.test", scripts)
+	out, err := byOrdinary(t, dir, program, "-test.run", "^TestScripts$", "-test.skip", "^TestScripts$/^("+alike+")$", "-test.v="+fmt.Sprint(testing.Verbose())).CombinedOutput()
+	if err != nil {
+		t.Fatalf("as uid %d: %v\n%s", ordinary, err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// TestMachine runs here what other machines are tried with, so that it goes on
+// speaking of the program as it is.
+func TestMachine(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("it is run by root as another user")
+	}
+	t.Parallel()
+	dir, _ := atOrdinary(t, "stepbox", ".ci/vm")
+	cmd := byOrdinary(t, dir, "bash", ".ci/vm/test.sh")
+	cmd.Env = append(cmd.Env, "STEPBOX_DATA="+filepath.Join(dir, "data"), "XDG_RUNTIME_DIR="+dir, "TERM=dumb")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("as uid %d: %v\n%s", ordinary, err, out)
+	}
+	if left := leftovers(dir); len(left) > 0 {
+		t.Errorf("it left behind:\n  %s", strings.Join(left, "\n  "))
+	}
+}
+
+// atOrdinary is a folder of the ordinary user's with this program and a folder of the
+// checkout, which may be where that user can't go. The program is beside the folder's
+// files, too.
+func atOrdinary(t *testing.T, name, folder string) (dir, program string) {
 	dir, err := os.MkdirTemp("", "ordinary")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chown(dir, ordinary, ordinary); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
-	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The checkout may be where that user can't go.
-	scripts := filepath.Join(dir, "ui/cli/testdata/script")
-	if err := os.CopyFS(scripts, os.DirFS(filepath.Join(wd, "ui/cli/testdata/script"))); err != nil {
-		t.Fatal(err)
-	}
-	exe := filepath.Join(dir, "stepbox.test")
-	if err := copyFile("/proc/self/exe", exe); err != nil {
+	program = filepath.Join(dir, folder, name)
+	if err := copyFile("/proc/self/exe", program); err != nil {
 		t.Fatal(err)
 	}
 	if err := chownAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), exe, "-test.run", "^TestScripts$", "-test.skip", "^TestScripts$/^("+alike+")$", "-test.v="+fmt.Sprint(testing.Verbose()))
+	return dir, program
+}
+
+// byOrdinary is a command that the ordinary user runs in a folder.
+func byOrdinary(t *testing.T, dir, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, asUser + "=1", "GORACE=" + os.Getenv("GORACE")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("as uid %d: %v\n%s", ordinary, err, out)
-	}
-	t.Logf("%s", out)
+	return cmd
 }
 
 func copyFile(from, to string) error {

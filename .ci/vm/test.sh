@@ -1,6 +1,7 @@
 #!/bin/bash
 # A short end-to-end test for a machine as users have it: systemd with cgroup v2 and an ordinary user in a login
-# session. Needs ./stepbox beside it. docs/develop.md says how to run it.
+# session. Needs ./stepbox beside it. docs/develop.md says how to run it. TestMachine runs it wherever the other tests
+# run, so that it says what the program says; what takes systemd is left out there.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 s=$here/stepbox
@@ -14,6 +15,7 @@ until_() { local text=$1; shift; for _ in $(seq 200); do "$@" >out 2>&1; grep -q
 
 uname -r
 check doctor "$s" doctor; cat out
+grep -q 'cgroups  *systemd user manager' out && systemd=yes || systemd=
 check "demo --auto" timeout 120 "$s" demo --auto
 mkdir p && cd p || exit 1
 
@@ -24,10 +26,10 @@ timeout 60 "$s" run --mode watch --name exits -- bash -c 'bash -c "exit 3"; bash
 
 # Limits that are really enforced.
 "$s" run --mode watch --name limits --detach -- sleep 60 >out 2>&1
-"$s" show limits >out 2>&1; wants "limits by systemd" "systemd"
+"$s" show limits >out 2>&1; wants "what enforces limits" "(${systemd:+systemd user manager}"
 "$s" kill limits >out 2>&1
 timeout 60 "$s" run --mode watch --memory 64M -- python3 -c 'x = bytearray(512 << 20); print("survived")' >out 2>&1 </dev/null
-rc=$?; { [ $rc = 137 ] && ! grep -q survived out; } && ok "out of memory is a kill" || { no "out of memory: exit $rc"; cat out; }
+rc=$?; { [ $rc = 137 ] || { [ -z "$systemd" ] && [ $rc != 0 ]; } && ! grep -q survived out; } && ok "out of memory is a kill" || { no "out of memory: exit $rc"; cat out; }
 timeout 120 "$s" run --mode watch --pids 64 --wall-time 60s -- bash -c 'n=0; while [ $n -lt 200 ]; do sleep 30 & n=$((n+1)); done; kill $(jobs -p); echo forked' >out 2>&1 </dev/null
 wants "a fork bomb is stopped" "Resource temporarily unavailable"
 
@@ -37,7 +39,7 @@ printf 'i=0\nwhile :; do i=$((i+1)); echo $i >> /tmp/tick; [ $((i %% 50)) = 0 ] 
 id=$(sed -n 's/.*attach \([a-z2-7]*\) .*/\1/p' out)
 until_ "sleep 0.01" "$s" show f || no "the loop runs"
 check pause "$s" pause f
-data=${XDG_DATA_HOME:-$HOME/.local/share}/stepbox
+data=${STEPBOX_DATA:-${XDG_DATA_HOME:-$HOME/.local/share}/stepbox}
 tick=$data/sessions/$id/tmp/tick
 a=$(wc -c <"$tick"); sleep 1; b=$(wc -c <"$tick"); [ -n "$a" ] && [ "$a" = "$b" ] && ok "paused means still" || no "it ran on while paused: $a to $b"
 check continue "$s" continue f
@@ -119,14 +121,15 @@ cd ../p || exit 1
 # Rules: what waits to be reached, answers that stick, and a policy that denies.
 mkdir -p ../n && cd ../n || exit 1
 mkdir -p www
-perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => 8123, Listen => 5) or die;
+port=$((20000 + $$ % 10000))
+PORT=$port perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => $ENV{PORT}, Listen => 5) or die;
 	while ($c = $s->accept) { sysread $c, $_, 4096; print $c "HTTP/1.0 200 OK\r\n\r\nserved\n"; close $c }' & server=$!
-echo 'curl -sS --max-time 60 http://host.stepbox.internal:8123/x; echo curl $?' >get.sh
-until_ served curl -sS http://127.0.0.1:8123/x || no "the server answers"
-(until_ "waits" "$s" net n1; "$s" allow n1 host.stepbox.internal:8123 --always) >../allowed 2>&1 &
+echo "curl -sS --max-time 60 http://host.stepbox.internal:$port/x; echo curl \$?" >get.sh
+until_ served curl -sS "http://127.0.0.1:$port/x" || no "the server answers"
+(until_ "waits" "$s" net n1; "$s" allow n1 host.stepbox.internal:$port --always) >../allowed 2>&1 &
 timeout 60 "$s" run --name n1 -- sh get.sh >out 2>/dev/null </dev/null; wants "an answer lets through what waits" served; wait $!
 timeout 60 "$s" run --name n2 --on-ask deny -- sh get.sh >out 2>/dev/null </dev/null; wants "always isn't asked again" served
-check forget "$s" allow --always --forget host.stepbox.internal:8123
+check forget "$s" allow --always --forget host.stepbox.internal:$port
 timeout 60 "$s" run --name n3 --on-ask deny -- sh get.sh >out 2>/dev/null </dev/null; wants "what nobody allows isn't reached" "curl 7"
 mkdir -p "${XDG_CONFIG_HOME:-$HOME/.config}/stepbox"
 printf 'version: 1\ncommands:\n  - deny: rm -rf *\n' >"${XDG_CONFIG_HOME:-$HOME/.config}/stepbox/policy.yaml"
@@ -136,10 +139,17 @@ kill $server
 cd ../p || exit 1
 
 # Killing the supervisor leaves nothing alive.
-pkill -9 -f 'stepbox supervise'; for _ in $(seq 40); do pgrep -f 'agent.sh|pid1' >/dev/null || break; sleep 0.1; done
-pgrep -af 'agent.sh|pid1' && no "processes are left" || ok "no process is left"
+"$s" run --mode watch --name k --detach -- sh -c 'sleep 600; :' >out 2>&1
+descend() { for p in $(pgrep -P "$1"); do echo "$p"; descend "$p"; done; }
+alive() { for p in $all; do case $(sed -n 's/^State:.//p' "/proc/$p/status" 2>/dev/null) in "" | Z*) ;; *) echo "$p" ;; esac; done; }
+for note in "$data"/live/*.json; do
+	pid=$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$note")
+	all="$pid $(descend "$pid")"
+	kill -9 "$pid"; for _ in $(seq 200); do left=$(alive); [ -z "$left" ] && break; sleep 0.1; done
+	[ -z "$left" ] && ok "no process is left" || { no "processes are left"; ps $left; }
+done
 "$s" ls >out 2>&1; wants "interrupted" "interrupted"
-left=$(find /sys/fs/cgroup -name 'stepbox-*' -type d 2>/dev/null); [ -z "$left" ] && ok "no cgroup is left" || no "cgroups are left: $left"
+left=$(for id in $(ls "$data/sessions"); do find /sys/fs/cgroup -name "stepbox-$id*" -type d 2>/dev/null; done); [ -z "$left" ] && ok "no cgroup is left" || no "cgroups are left: $left"
 cd / && rm -rf "$work"
 echo "$fails failed"
 [ $fails = 0 ]
