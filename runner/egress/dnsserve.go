@@ -21,9 +21,7 @@ const (
 // dnsPacket answers a datagram to port 53 of any address, from that address.
 // It keeps no state.
 func (g *Gateway) dnsPacket(t tuple, pkt *stack.PacketBuffer) {
-	view := pkt.Data().AsRange().ToView()
-	defer view.Release()
-	answer, l := g.names.answerDNS(view.AsSlice())
+	answer, l := g.names.answerDNS(pkt.Data().AsRange().ToSlice())
 	g.logLookup(t, l)
 	if answer != nil {
 		g.sendUDP(t, answer)

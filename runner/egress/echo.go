@@ -60,15 +60,13 @@ func newEchoTable(g *Gateway) *echoTable {
 // parseEcho reads a request out of an IP packet, whose ICMP part starts at offset.
 func parseEcho(pkt *stack.PacketBuffer, offset int) (ident uint16, r echoRequest, ok bool) {
 	const size = header.ICMPv4MinimumSize // that of ICMPv6 is the same (RFC 4443 section 4.1)
-	view := pkt.Data().AsRange().ToView()
-	defer view.Release()
-	b := view.AsSlice()
+	b := pkt.Data().AsRange().ToSlice()
 	if len(b) < offset+size {
 		return 0, r, false
 	}
 	h := header.ICMPv4(b[offset:])
 	return h.Ident(), echoRequest{
-		seq: h.Sequence(), payload: append([]byte(nil), b[offset+size:]...), quote: quoteOf(b),
+		seq: h.Sequence(), payload: b[offset+size:], quote: quoteOf(b),
 	}, true
 }
 
@@ -120,6 +118,10 @@ func (e *echoTable) run(ctx context.Context, f *echoFlow) {
 		return
 	}
 	rec.inode = pingSocket(g.o.Processes, f.t)
+	defer g.survive(func(why string) {
+		g.fault(rec, why)
+		e.refuse(f, prohibited)
+	})
 	e.mu.Lock()
 	f.rec = rec
 	e.mu.Unlock()
@@ -162,6 +164,7 @@ func (e *echoTable) relay(ctx context.Context, f *echoFlow, rec *record, p *ping
 	failed := make(chan error, 1)
 	in, out := rec.in(), rec.out()
 	replies.Go(func() {
+		defer e.g.survive(func(why string) { failed <- errors.New(why) })
 		buf := make([]byte, 64<<10)
 		for {
 			seq, payload, err := p.receive(buf)

@@ -88,6 +88,8 @@ func (g *Gateway) intercept(ctx context.Context, rec *record, v Verdict, upstrea
 	g.wg.Go(func() {
 		defer close(served)
 		defer cancel()
+		defer far.Close()
+		defer g.survive(rec.broke)
 		if err := g.o.Intercept.Serve(ctx, far, flow); err != nil {
 			rec.broke(err.Error())
 		}

@@ -190,8 +190,8 @@ func (g *Gateway) relay(ctx context.Context, rec *record, c *guest, upstream net
 	}
 
 	var both sync.WaitGroup
-	both.Go(func() { f.down(ctx) })
-	f.up(ctx)
+	both.Go(func() { f.copied(ctx, f.down) })
+	f.copied(ctx, f.up)
 	both.Wait()
 
 	g.mu.Lock()
@@ -205,6 +205,12 @@ func (g *Gateway) relay(ctx context.Context, rec *record, c *guest, upstream net
 	}
 	rec.finish("")
 	g.journal.untrack(rec)
+}
+
+// copied copies one way; a fault in it ends both.
+func (f *flow) copied(ctx context.Context, way func(context.Context)) {
+	defer f.g.survive(f.abort)
+	way(ctx)
 }
 
 // up copies what the sandbox sends.

@@ -58,6 +58,7 @@ func (t *tap) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
 	go func() {
 		defer t.g.wg.Done()
 		defer pkt.DecRef()
+		defer t.g.survive(func(why string) { t.g.faultPacket(tuple{}, why) })
 		var one stack.PacketBufferList
 		one.PushBack(pkt)
 		_, _ = t.Endpoint.WritePackets(one)
@@ -94,6 +95,7 @@ func (t *tap) DeliverNetworkPacket(proto tcpip.NetworkProtocolNumber, pkt *stack
 	var l tuple
 	var size int
 	pass := true
+	defer t.g.survive(func(why string) { t.g.faultPacket(l, why) })
 	switch proto {
 	case header.IPv4ProtocolNumber:
 		if b, ok := pkt.Data().PullUp(header.IPv4MinimumSize); ok {

@@ -40,6 +40,16 @@ func (g *Gateway) handleTCP(r *tcp.ForwarderRequest) {
 	}
 	defer g.wg.Done()
 	t := ends(r.ID(), false)
+	var rec *record
+	defer g.survive(func(why string) {
+		defer func() { _ = recover() }() // from Complete, where that was called before
+		defer r.Complete(true)
+		if rec == nil {
+			g.faultPacket(t, why)
+		} else {
+			g.fault(rec, why)
+		}
+	})
 	if t.remote.Port() == dnsPort {
 		g.serveDNSOverTCP(r)
 		return
@@ -53,7 +63,7 @@ func (g *Gateway) handleTCP(r *tcp.ForwarderRequest) {
 		return
 	}
 	defer g.dismiss(p)
-	rec := g.open("tcp", t)
+	rec = g.open("tcp", t)
 	if rec == nil {
 		r.Complete(true)
 		return

@@ -116,6 +116,13 @@ func (u *udpTable) take(f *udpFlow) []*stack.PacketBuffer {
 // run is a flow's goroutine, from its first datagram to its end.
 func (u *udpTable) run(ctx context.Context, f *udpFlow) {
 	g := u.g
+	defer g.survive(func(why string) {
+		g.fault(f.rec, why)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		release(u.take(f))
+		u.drop(f, errClosing)
+	})
 	v := g.decide(ctx, f.rec)
 	if ctx.Err() != nil {
 		u.deny(f, v, abandoned(ctx))
@@ -141,8 +148,12 @@ func (u *udpTable) run(ctx context.Context, f *udpFlow) {
 	}
 	g.connected(f.rec, resolved)
 	var both sync.WaitGroup
-	both.Go(func() { u.copyIn(ctx, f) })
-	u.copyOut(ctx, f)
+	copied := func(way func(context.Context, *udpFlow)) {
+		defer g.survive(f.rec.fail)
+		way(ctx, f)
+	}
+	both.Go(func() { copied(u.copyIn) })
+	copied(u.copyOut)
 	both.Wait()
 	u.mu.Lock()
 	if u.flows[f.t] == f {
