@@ -34,7 +34,7 @@ type Finding struct {
 // can, and leaves nothing behind. stateDir is where sessions will be kept; it is
 // made if it doesn't exist. The order is that of a person mending things.
 func Preflight(ctx context.Context, stateDir string) []Finding {
-	findings := []Finding{checkKernel(), checkSeccomp(), checkMemfd(), checkPtrace(), checkMemory(pid1.MemoryGuard())}
+	findings := []Finding{checkKernel(), checkSeccomp(), checkMemfd(), checkPtrace(), checkMemory(pid1.MemoryGuard()), checkTerminals()}
 	userns := checkUserNamespaces(ctx)
 	findings = append(findings, userns, checkStateDir(ctx, stateDir, userns.OK), checkCgroups(ctx))
 	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Fatal && !f.OK }) {
@@ -116,6 +116,23 @@ func checkMemory(guarded bool) Finding {
 		f.Fix = "add landlock to the kernel's list of security modules: boot with lsm=landlock,… (the present list, from /sys/kernel/security/lsm, after it); the kernel needs CONFIG_SECURITY_LANDLOCK"
 	}
 	return f
+}
+
+// checkTerminals tells whether the machine has a pseudo-terminal left for a sandbox.
+func checkTerminals() Finding {
+	f := Finding{Name: "terminals", Fatal: true, Why: "the agent gets a pseudo-terminal, and whatever it starts may ask for more"}
+	used, most, reserved := sysctlNumber("kernel/pty/nr"), sysctlNumber("kernel/pty/max"), sysctlNumber("kernel/pty/reserve")
+	f.Detail = fmt.Sprintf("%d of the machine's %d are in use; each session may have %d", used, most-reserved, box.MaxTerminals)
+	if f.OK = used < most-reserved || most == 0; !f.OK {
+		f.Fix = fmt.Sprintf("sudo sysctl -w kernel.pty.max=%d, or end what has them", 2*most)
+	}
+	return f
+}
+
+func sysctlNumber(name string) int {
+	value, _ := sysctl(name)
+	n, _ := strconv.Atoi(value) // 0 where it can't be read
+	return n
 }
 
 func sysctl(name string) (string, bool) {

@@ -68,6 +68,9 @@ type Bind = box.Bind
 // Limits bound what the agent may use; zero means no bound.
 type Limits = box.Limits
 
+// MaxTerminals is how many pseudo-terminals a sandbox may have.
+const MaxTerminals = box.MaxTerminals
+
 // Spec says what a sandbox is. Paths are absolute host paths; missing folders
 // below StateDir and RunDir are made.
 type Spec struct {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,14 @@ func TestTerminal(t *testing.T) {
 	}
 	if exit != (Exit{Code: 3, Known: true}) {
 		t.Errorf("exit is %+v", exit)
+	}
+}
+
+// One agent can't take all the terminals of the machine.
+func TestTerminalsAreBounded(t *testing.T) {
+	run := newRig(t).start("/bin/bash", "-c", `for ((n = 1; n < 600; n++)); do exec {fd}<>/dev/ptmx || break; done; echo "$n terminals"`)
+	if out, _ := run.wait(); !strings.Contains(out, strconv.Itoa(MaxTerminals)+" terminals\n") || !strings.Contains(out, "No space left on device") {
+		t.Errorf("it had %q", out)
 	}
 }
 

@@ -240,7 +240,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		}
 		s.info.State = api.SessionRunning
 		l, source := s.box.Limits()
-		s.info.Limits = api.Limits{Rules: s.info.Limits.Rules, Source: source, Disk: s.cfg.Disk, WallTime: s.cfg.WallTime, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids}
+		s.info.Limits = api.Limits{Rules: s.info.Limits.Rules, Source: source, Disk: s.cfg.Disk, WallTime: s.cfg.WallTime, Memory: l.Memory, CPUs: l.CPUs, Pids: l.Pids, Terminals: runner.MaxTerminals}
 		s.info.Warnings = slices.Concat(warnings(s.outfit), credential.Warnings(s.credentials, s.tokenLimits()), s.box.Notes())
 		s.info.Printed = term.Before()
 		begin()

@@ -100,6 +100,10 @@ type Limits struct {
 	Reserve int64
 }
 
+// MaxTerminals is how many pseudo-terminals there may be in a box, the agent's own
+// among them: all that the machine has are shared by everyone on it.
+const MaxTerminals = 256
+
 // Box is a running sandbox's first process and its terminal.
 type Box struct {
 	PID      int      // of PID 1, on the host

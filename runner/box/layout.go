@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/opencontainers/runc/libcontainer/configs"
@@ -154,7 +155,7 @@ func (l *layout) addKernel() {
 		l.add(&configs.Mount{Source: "/dev/" + name, Destination: "/dev/" + name, Device: "bind",
 			Flags: unix.MS_BIND | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NOEXEC})
 	}
-	l.add(&configs.Mount{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620"})
+	l.add(&configs.Mount{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620,max=" + strconv.Itoa(MaxTerminals)})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev/shm", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=1g"})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run", Device: "tmpfs", Flags: plain, Data: "mode=755,size=64m"})
 }

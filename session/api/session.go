@@ -292,12 +292,13 @@ func (s Session) Spent() (all Spend) {
 
 // Limits are the bounds in force; zero means none.
 type Limits struct {
-	Source   string        `json:"source"` // what enforces them: "systemd user manager", "cgroup v2", "cgroup v1", "rlimits"
-	Memory   int64         `json:"memory,omitempty"`
-	CPUs     float64       `json:"cpus,omitempty"`
-	Pids     int64         `json:"pids,omitempty"`
-	Disk     int64         `json:"disk,omitempty"`      // bytes that the session may write
-	WallTime time.Duration `json:"wall_time,omitempty"` // nanoseconds
+	Source    string        `json:"source"` // what enforces them: "systemd user manager", "cgroup v2", "cgroup v1", "rlimits"
+	Memory    int64         `json:"memory,omitempty"`
+	CPUs      float64       `json:"cpus,omitempty"`
+	Pids      int64         `json:"pids,omitempty"`
+	Terminals int           `json:"terminals,omitempty"` // pseudo-terminals
+	Disk      int64         `json:"disk,omitempty"`      // bytes that the session may write
+	WallTime  time.Duration `json:"wall_time,omitempty"` // nanoseconds
 	// Rules are the limits that policies set, those of the network and of one action
 	// too, in words and with where they stand.
 	Rules []string `json:"rules,omitempty"`

@@ -134,6 +134,9 @@ func Limits(l api.Limits) string {
 	if l.Pids > 0 {
 		parts = append(parts, fmt.Sprintf("pids %d", l.Pids))
 	}
+	if l.Terminals > 0 {
+		parts = append(parts, fmt.Sprintf("terminals %d", l.Terminals))
+	}
 	if l.Disk > 0 {
 		parts = append(parts, "disk "+Bytes(l.Disk))
 	}
