@@ -83,21 +83,3 @@ func containerFix() string {
 	}
 	return "start the container with " + strings.Join(docker, " ") + ", and a volume for STEPBOX_DATA"
 }
-
-// checkContainer says what stands in the way where a container is the host.
-func checkContainer() []Finding {
-	if !inContainer() {
-		return nil
-	}
-	f := Finding{Name: "container", Fatal: true, Detail: "this host is a container itself", Fix: containerFix(),
-		Why: "a sandbox takes namespaces, mounts and a /proc of its own, which engines of containers forbid by default"}
-	if inPod() {
-		f.Detail = "this host is a container in a pod of Kubernetes"
-	}
-	for _, c := range confinements() {
-		if c.found != "" {
-			f.Detail += "; " + c.found
-		}
-	}
-	return []Finding{f}
-}

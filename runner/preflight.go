@@ -237,6 +237,24 @@ func hybrid() bool {
 	return err == nil
 }
 
+// checkContainer says what stands in the way where a container is the host.
+func checkContainer() []Finding {
+	if !inContainer() {
+		return nil
+	}
+	f := Finding{Name: "container", Fatal: true, Detail: "this host is a container itself", Fix: containerFix(),
+		Why: "a sandbox takes namespaces, mounts and a /proc of its own, which engines of containers forbid by default"}
+	if inPod() {
+		f.Detail = "this host is a container in a pod of Kubernetes"
+	}
+	for _, c := range confinements() {
+		if c.found != "" {
+			f.Detail += "; " + c.found
+		}
+	}
+	return []Finding{f}
+}
+
 // checkSandbox runs a program in a real sandbox.
 func checkSandbox(ctx context.Context, stateDir string) (f Finding) {
 	f = Finding{Name: "a sandbox", Fatal: true, Why: "everything together"}

@@ -118,8 +118,8 @@ func (e *echoTable) run(ctx context.Context, f *echoFlow) {
 		return
 	}
 	rec.inode = pingSocket(g.o.Processes, f.t)
-	defer g.survive(func(why string) {
-		g.fault(rec, why)
+	defer survive(func(why string) {
+		rec.fault(g, why)
 		e.refuse(f, prohibited)
 	})
 	e.mu.Lock()
@@ -164,7 +164,7 @@ func (e *echoTable) relay(ctx context.Context, f *echoFlow, rec *record, p *ping
 	failed := make(chan error, 1)
 	in, out := rec.in(), rec.out()
 	replies.Go(func() {
-		defer e.g.survive(func(why string) { failed <- errors.New(why) })
+		defer survive(func(why string) { failed <- errors.New(why) })
 		buf := make([]byte, 64<<10)
 		for {
 			seq, payload, err := p.receive(buf)

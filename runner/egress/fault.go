@@ -12,24 +12,17 @@ import (
 // of it panic, the packet or flow in its hands ends, which the attempt's record says,
 // and nothing else does: least of all the supervisor, which ends the session.
 
-// ruleFault is the rule of what a fault has ended before there was a verdict.
-const ruleFault = "gateway: a fault of its own"
-
 // maxFault bounds what is said of a panic, in bytes.
 const maxFault = 200
 
 // survive is deferred where a packet or a flow is handled. After a panic it has end
-// close what was being handled, and record why.
-func (g *Gateway) survive(end func(why string)) {
+// close what was being handled, and record why; what panics there is over, too.
+func survive(end func(why string)) {
 	cause := recover()
 	if cause == nil {
 		return
 	}
-	defer func() {
-		if recover() != nil { // it can't even be recorded by itself
-			g.flood()
-		}
-	}()
+	defer func() { _ = recover() }()
 	end(faultOf(cause))
 }
 
@@ -47,27 +40,4 @@ func faultOf(cause any) string {
 		}
 	}
 	return fmt.Sprintf("stepbox failed at it and ended it, please report this: %q at %s", cut(fmt.Sprint(cause), maxFault), place)
-}
-
-// fault ends the record of what a panic has ended; an attempt without verdict is denied.
-func (g *Gateway) fault(r *record, why string) {
-	r.mu.Lock()
-	allowed := r.a.Verdict == verdictAllow
-	r.mu.Unlock()
-	if !allowed {
-		g.refuse(r, Verdict{Rule: ruleFault}, why)
-		return
-	}
-	r.finish(why)
-	g.journal.untrack(r)
-}
-
-// faultPacket records a packet that a panic has ended.
-func (g *Gateway) faultPacket(t tuple, why string) {
-	if !g.tap.news(swallowed{kind: "fault", what: why}) {
-		return
-	}
-	if r := g.open("fault", t); r != nil {
-		g.fault(r, why)
-	}
 }

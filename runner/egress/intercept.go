@@ -89,7 +89,7 @@ func (g *Gateway) intercept(ctx context.Context, rec *record, v Verdict, upstrea
 		defer close(served)
 		defer cancel()
 		defer far.Close()
-		defer g.survive(rec.broke)
+		defer survive(rec.broke)
 		if err := g.o.Intercept.Serve(ctx, far, flow); err != nil {
 			rec.broke(err.Error())
 		}

@@ -29,6 +29,7 @@ const (
 	ruleNowhere = "gateway: nothing is there"
 	ruleFlood   = "gateway: too many attempts"
 	ruleKind    = "gateway: not forwarded"
+	ruleFault   = "gateway: a fault of its own"
 )
 
 // open makes the record of a new attempt, nil when there are too many of them
@@ -175,6 +176,19 @@ func (g *Gateway) refuse(r *record, v Verdict, failure string) {
 	}
 	r.finish(failure)
 	g.journal.changed(r)
+}
+
+// fault ends the record of what a panic has ended; an attempt without verdict is denied.
+func (r *record) fault(g *Gateway, why string) {
+	r.mu.Lock()
+	allowed := r.a.Verdict == verdictAllow
+	r.mu.Unlock()
+	if !allowed {
+		g.refuse(r, Verdict{Rule: ruleFault}, why)
+		return
+	}
+	r.finish(why)
+	g.journal.untrack(r)
 }
 
 // finish sets the end of an attempt; the first one counts.

@@ -209,7 +209,7 @@ func (g *Gateway) relay(ctx context.Context, rec *record, c *guest, upstream net
 
 // copied copies one way; a fault in it ends both.
 func (f *flow) copied(ctx context.Context, way func(context.Context)) {
-	defer f.g.survive(f.abort)
+	defer survive(f.abort)
 	way(ctx)
 }
 

@@ -58,7 +58,7 @@ func (t *tap) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
 	go func() {
 		defer t.g.wg.Done()
 		defer pkt.DecRef()
-		defer t.g.survive(func(why string) { t.g.faultPacket(tuple{}, why) })
+		defer survive(func(why string) { t.fault(tuple{}, why) })
 		var one stack.PacketBufferList
 		one.PushBack(pkt)
 		_, _ = t.Endpoint.WritePackets(one)
@@ -95,7 +95,7 @@ func (t *tap) DeliverNetworkPacket(proto tcpip.NetworkProtocolNumber, pkt *stack
 	var l tuple
 	var size int
 	pass := true
-	defer t.g.survive(func(why string) { t.g.faultPacket(l, why) })
+	defer survive(func(why string) { t.fault(l, why) })
 	switch proto {
 	case header.IPv4ProtocolNumber:
 		if b, ok := pkt.Data().PullUp(header.IPv4MinimumSize); ok {
@@ -130,6 +130,16 @@ func (t *tap) DeliverNetworkPacket(proto tcpip.NetworkProtocolNumber, pkt *stack
 	}
 	rec.sent.Store(int64(max(size, 0)))
 	t.g.refuse(rec, Verdict{Rule: ruleKind}, s.what)
+}
+
+// fault records a packet that a panic has ended.
+func (t *tap) fault(l tuple, why string) {
+	if !t.news(swallowed{kind: "fault", what: why}) {
+		return
+	}
+	if r := t.g.open("fault", l); r != nil {
+		r.fault(t.g, why)
+	}
 }
 
 // echo hands on a ping.

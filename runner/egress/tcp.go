@@ -41,13 +41,13 @@ func (g *Gateway) handleTCP(r *tcp.ForwarderRequest) {
 	defer g.wg.Done()
 	t := ends(r.ID(), false)
 	var rec *record
-	defer g.survive(func(why string) {
+	defer survive(func(why string) {
 		defer func() { _ = recover() }() // from Complete, where that was called before
 		defer r.Complete(true)
 		if rec == nil {
-			g.faultPacket(t, why)
+			g.tap.fault(t, why)
 		} else {
-			g.fault(rec, why)
+			rec.fault(g, why)
 		}
 	})
 	if t.remote.Port() == dnsPort {

@@ -116,8 +116,8 @@ func (u *udpTable) take(f *udpFlow) []*stack.PacketBuffer {
 // run is a flow's goroutine, from its first datagram to its end.
 func (u *udpTable) run(ctx context.Context, f *udpFlow) {
 	g := u.g
-	defer g.survive(func(why string) {
-		g.fault(f.rec, why)
+	defer survive(func(why string) {
+		f.rec.fault(g, why)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		release(u.take(f))
@@ -149,7 +149,7 @@ func (u *udpTable) run(ctx context.Context, f *udpFlow) {
 	g.connected(f.rec, resolved)
 	var both sync.WaitGroup
 	copied := func(way func(context.Context, *udpFlow)) {
-		defer g.survive(f.rec.fail)
+		defer survive(f.rec.fail)
 		way(ctx, f)
 	}
 	both.Go(func() { copied(u.copyIn) })
