@@ -308,7 +308,7 @@ func (s *Session) changed(kind string) api.Event {
 	if s.ports != nil {
 		s.info.Ports = s.served()
 	}
-	s.info.Attempts, s.info.Counted, s.info.Spend = int(s.network.Last), true, s.spend.All()
+	s.info.Attempts, s.info.Spend = int(s.network.Last), s.spend.All()
 	info := s.info
 	return api.Event{Kind: "session." + kind, Session: &info}
 }

@@ -233,21 +233,6 @@ func (s *Store) Unended(ctx context.Context) (out []string, err error) {
 	return out, nil
 }
 
-// Counts counts what a session from before these were counted has: actions that were
-// denied, roll backs that were carried out, and files that are applied.
-func (s *Store) Counts(ctx context.Context, session string) (denials, rollbacks, applied int, err error) {
-	query := `SELECT (SELECT count(*) FROM actions WHERE session = ?1 AND state = 'denied'), (SELECT count(*) FROM rollbacks WHERE session = ?1 AND coalesce(failure, '') = '')`
-	if kindOf(KindApply).since > s.schema {
-		query += `, 0`
-	} else {
-		query += `, (SELECT coalesce(sum(files), 0) FROM applies WHERE session = ?1 AND state = 'done')`
-	}
-	if err := s.reads.QueryRowContext(ctx, query, session).Scan(&denials, &rollbacks, &applied); err != nil {
-		return 0, 0, 0, fmt.Errorf("cannot count what session %s has: %w", session, s.fault(err))
-	}
-	return denials, rollbacks, applied, nil
-}
-
 // Rows says of each session which event wrote its row.
 func (s *Store) Rows(ctx context.Context) (map[string]uint64, error) {
 	out := make(map[string]uint64)

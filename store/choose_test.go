@@ -138,9 +138,6 @@ func TestChooseOlder(t *testing.T) {
 		if err != nil || got.Total != 1 {
 			t.Errorf("schema %d: %d sessions, %v", v, got.Total, err)
 		}
-		if _, _, _, err := s.Counts(t.Context(), "aaaaaaaa"); err != nil {
-			t.Error(err)
-		}
 		if l, err := s.Labels(t.Context()); err != nil || len(l) > 0 {
 			t.Errorf("labels %v, %v", l, err)
 		}

@@ -82,7 +82,7 @@ type Apply struct {
 	How        []string      `json:"how,omitempty"` // commands with which a person merges or picks them
 	By         string        `json:"by,omitempty"`
 	State      ApplyState    `json:"state"`
-	Merged     []string      `json:"merged"`            // keys of files in which it put the session's and the project's changes together; nil: not known
+	Merged     []string      `json:"merged"`            // keys of files in which it put the session's and the project's changes together
 	Failure    string        `json:"failure,omitempty"` // in words
 	Left       []Trouble     `json:"left,omitempty"`    // what is otherwise than it should be, and where its bytes are
 	Journal    string        `json:"journal,omitempty"` // names the journal that undoes it

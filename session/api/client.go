@@ -164,9 +164,6 @@ func (c *Client) KillAction(ctx context.Context, id string, n int) (Action, erro
 
 // RollbackPlan says what a roll back would do.
 func (c *Client) RollbackPlan(ctx context.Context, id string, r RollbackRequest) (RollbackPlan, error) {
-	if r.ToBefore != 0 { // supervisors of any version have it
-		return fetch[RollbackPlan](ctx, c, http.MethodGet, path(id, "rollback")+"?to_before="+strconv.Itoa(r.ToBefore), nil)
-	}
 	return fetch[RollbackPlan](ctx, c, http.MethodPost, path(id, "rollback-plan"), r)
 }
 
@@ -266,7 +263,7 @@ func (c *Client) Events(ctx context.Context, id string, from uint64) iter.Seq2[E
 }
 
 // EventsOf yields those of Events that hold a resource of one kind, like "question", or of
-// more. A session's older supervisor may give others too.
+// more.
 func (c *Client) EventsOf(ctx context.Context, id, kind string, from uint64, more ...string) iter.Seq2[Event, error] {
 	return c.events(ctx, path(id, "events")+"?"+url.Values{"kind": append(more, kind)}.Encode()+"&from="+strconv.FormatUint(from, 10))
 }
@@ -280,7 +277,7 @@ func (c *Client) EventsFromNow(ctx context.Context, id string, last int) iter.Se
 
 // Glance yields what a list says of a session: how it stands, with its newest resources,
 // at most last of each kind, or what happened from an event on; and then what becomes of it,
-// its actions and what is held, and what it uses. An older supervisor doesn't tell the last.
+// its actions and what is held, and what it uses.
 func (c *Client) Glance(ctx context.Context, id string, from uint64, last int) iter.Seq2[Event, error] {
 	q := url.Values{"kind": {"session", "action", "question", "usage"}}
 	if from > 1 {

@@ -35,7 +35,7 @@ type Session struct {
 	ID          string       `json:"id"`               // random, [a-z2-7]{8}
 	Number      int64        `json:"number,omitempty"` // counts up in one store
 	Name        string       `json:"name"`
-	Stepbox     string       `json:"stepbox,omitempty"` // the Build that runs it, or ran it; "": one from before it was recorded
+	Stepbox     string       `json:"stepbox,omitempty"` // the Build that runs it, or ran it
 	Agent       string       `json:"agent"`             // the profile's name
 	Command     string       `json:"command"`           // what was asked for, escaped
 	Workspace   string       `json:"workspace"`         // absolute host path, escaped
@@ -55,7 +55,7 @@ type Session struct {
 	Hidden      []string     `json:"hidden,omitempty"`       // project files that the agent can't see
 	HiddenPaths []string     `json:"hidden_paths,omitempty"` // the same, exact
 	Redacted    []string     `json:"redacted,omitempty"`     // project files that the agent sees without their secrets
-	Home        HomeKind     `json:"home,omitempty"`         // what home folder the agent has; "": one from before it was recorded
+	Home        HomeKind     `json:"home,omitempty"`         // what home folder the agent has
 	Lacks       []string     `json:"lacks,omitempty"`        // variables of the person's that an agent like it would read, and doesn't get
 	Asks        []string     `json:"asks,omitempty"`         // arguments that would turn off the agent's own questions, while the person hasn't decided about them
 	Brought     *Brought     `json:"brought,omitempty"`      // what came along to it of the person's
@@ -88,11 +88,9 @@ type Session struct {
 	Base   *Base  `json:"base,omitempty"`   // all that it was, once that was looked at
 	Bases  []Base `json:"bases,omitempty"`  // the same of the times that the session was resumed; the newest of them
 
-	// Of an interrupted session: a roll back to before this action was under way,
-	// so that some files may have gone back and others not; 0: none was.
-	CutOff int `json:"cut_off,omitempty"`
-	// The same of any roll back: what it was to do.
-	CutOffOf *RollbackTarget `json:"cut_off_of,omitempty"`
+	// Of an interrupted session: the roll back that was under way, so that some files may
+	// have gone back and others not.
+	CutOff *RollbackTarget `json:"cut_off,omitempty"`
 
 	By string `json:"by,omitempty"` // who made the change that an event tells of: the mode, a pause, going on
 
@@ -115,11 +113,10 @@ type Session struct {
 	Pinned  bool      `json:"pinned,omitempty"`
 	Trashed time.Time `json:"trashed,omitzero"`
 
-	// Counted for lists; of sessions from before they were, when these are found.
-	Counted   bool `json:"counted,omitempty"`     // they were
-	Denials   int  `json:"denials,omitempty"`     // actions that never ran because a rule or a person said so
-	Rollbacks int  `json:"rolled_back,omitempty"` // that were carried out
-	Changed   int  `json:"changed,omitempty"`     // files that differ from the project as it was first seen
+	// Counted for lists.
+	Denials   int `json:"denials,omitempty"`     // actions that never ran because a rule or a person said so
+	Rollbacks int `json:"rolled_back,omitempty"` // that were carried out
+	Changed   int `json:"changed,omitempty"`     // files that differ from the project as it was first seen
 
 	// Of a fork: what it began as. The record of it is its own.
 	Parent *Parent `json:"parent,omitempty"`

@@ -29,7 +29,7 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 		why = cmp.Or(b.turned[at], b.turned[c.Path])
 	}
 	out := b.conflicts(c, why)
-	if s, by, ok := b.newest(at); ok && b.whole(at) && by.own(b.ctx, at) {
+	if s, by, ok := b.newest(at); ok && b.whole(at) && by.own(at) {
 		seen = fileOf(at, s) // what both sides went on from
 	}
 	var m merge.Result

@@ -127,7 +127,7 @@ func written(want *diff.File, s project.State) bool {
 // own says whether nothing of the person's is in what the project has there: of a
 // folder that goes, what else it holds is looked at later.
 func (r *returned) own(ctx context.Context) bool {
-	return !r.theirs && (r.was.Kind == manifest.KindDir || r.by.own(ctx, r.path))
+	return !r.theirs && (r.was.Kind == manifest.KindDir || r.by.own(r.path))
 }
 
 func (r *returned) change() diff.Change { return between(r.path, r.was, r.want) }

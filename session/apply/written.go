@@ -32,7 +32,7 @@ type wrote struct {
 	paths   map[string]project.State
 	had     map[string]project.State // what was there, of files that were there
 	part    api.Selection            // of the session's changes, that it was of
-	merged  []string                 // keys of what was merged with the project's; nil: that isn't known
+	merged  []string                 // keys of what was merged with the project's
 	lost    error                    // why it isn't known
 	of      string                   // whose it is, in words; "": the plan's session's
 	then    *files.Files             // of its session; nil: only its journal tells of it
@@ -163,7 +163,7 @@ func (a *Applier) wroteBy(name string, l project.Listed) wrote {
 // person's in it, so that what is wanted takes its place: that has what was applied before.
 func (b *planner) ours(path string, has project.State) bool {
 	s, by, ok := b.newest(path)
-	return ok && b.whole(path) && has.Kind != manifest.KindDir && s.Same(has) && by.own(b.ctx, path)
+	return ok && b.whole(path) && has.Kind != manifest.KindDir && s.Same(has) && by.own(path)
 }
 
 // whole says whether what is wanted at a path has all that was applied there before. Of a
@@ -178,22 +178,8 @@ func (b *planner) whole(path string) bool {
 
 // own says whether what an apply wrote at a path was the session's alone: nothing of the
 // project's was merged into it.
-func (w *wrote) own(ctx context.Context, path string) bool {
-	s := w.paths[path]
-	switch {
-	case s.Absent():
-		return true
-	case w.then == nil:
-		return false
-	case w.merged != nil:
-		return !slices.Contains(w.merged, api.KeyOf(path))
-	}
-	then, err := w.then.At(ctx, w.checkpoint) // it was recorded before that was noted
-	if err != nil {
-		return false
-	}
-	e := then.Lookup(path)
-	return e != nil && s.Same(project.Of(e))
+func (w *wrote) own(path string) bool {
+	return w.paths[path].Absent() || w.then != nil && !slices.Contains(w.merged, api.KeyOf(path))
 }
 
 // before tells which actions of a session its applies that stand brought to each path; not

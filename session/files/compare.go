@@ -57,7 +57,7 @@ func (f *Files) compare(ctx context.Context, from, to *manifest.Manifest) (*comp
 		}
 	}
 	f.mu.Unlock()
-	d, err := diff.Compare(ctx, f.lower, from, to, diff.Options{Max: maxCompared, NotKept: notRecorded})
+	d, err := diff.Compare(ctx, f.lower, from, to, diff.Options{Max: maxCompared})
 	if err != nil {
 		return nil, fmt.Errorf("cannot compare the files: %w", err)
 	}

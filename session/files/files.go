@@ -26,10 +26,6 @@ import (
 // is counted.
 const maxListed = 5000
 
-// notRecorded is said of changes whose old side isn't in the record, since
-// Stepbox didn't keep it when the session ran.
-const notRecorded = "not kept: this session is from before both sides of changes were recorded"
-
 // Files knows the state of a session's files: the upper of a live session, or
 // the manifests that a recorded one left. What is shown of either comes from
 // the record, in which each checkpoint has what the project had at the paths

@@ -126,7 +126,7 @@ func (f *Finder) choice(ctx context.Context, q api.Query) (store.Choice, error) 
 	return c, nil
 }
 
-// listed is a session as it is listed, with what older ones weren't counted for.
+// listed is a session as it is listed.
 func (f *Finder) listed(ctx context.Context, doc, label json.RawMessage, live []string) (s api.Session, err error) {
 	if s, err = ledger.Decode(doc); err != nil {
 		return s, err
@@ -135,11 +135,6 @@ func (f *Finder) listed(ctx context.Context, doc, label json.RawMessage, live []
 		s, err = f.Session(ctx, s.ID)
 	} else {
 		f.Labelled(ctx, &s, label)
-	}
-	if err == nil && !s.Counted {
-		applied := 0
-		s.Denials, s.Rollbacks, applied, err = f.Store.Counts(ctx, s.ID)
-		s.Changed = s.Unapplied + applied
 	}
 	if err == nil && s.State != api.SessionEnded { // counted at its end
 		if now, err := f.Scope(ctx, s.ID, api.Scope{}); err == nil && now.To != nil { // else nothing can be counted yet

@@ -176,32 +176,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What a session from before there were counts has is counted when it is found.
-func TestCounts(t *testing.T) {
-	st, h := record(t)
-	doc := `{"id":"old","name":"o","state":"ended","unapplied":2,"actions":3}`
-	if _, err := st.CreateSession(t.Context(), "old", []byte(doc)); err != nil {
-		t.Fatal(err)
-	}
-	facts := []store.Fact{
-		{Kind: store.KindAction, Key: 1, Event: "action.denied", Doc: []byte(`{"n":1,"state":"denied"}`)},
-		{Kind: store.KindAction, Key: 2, Event: "action.ended", Doc: []byte(`{"n":2,"state":"ended"}`)},
-		{Kind: store.KindRollback, Key: 1, Event: "rollback", Doc: []byte(`{"id":1}`)},
-		{Kind: store.KindRollback, Key: 2, Event: "rollback", Doc: []byte(`{"id":2,"failure":"it broke"}`)},
-		{Kind: store.KindApply, Key: 1, Event: "apply", Doc: []byte(`{"id":1,"state":"done","files":4}`)},
-	}
-	if _, err := st.Append(t.Context(), "old", facts...); err != nil {
-		t.Fatal(err)
-	}
-	p, err := New(h).Find(t.Context(), api.Query{})
-	if err != nil || len(p.Found) != 1 {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	if s := p.Found[0].Session; s.Denials != 1 || s.Rollbacks != 1 || s.Changed != 6 {
-		t.Errorf("%d denials, %d roll backs, %d changed", s.Denials, s.Rollbacks, s.Changed)
-	}
-}
-
 func TestWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"":             "[]",

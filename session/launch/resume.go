@@ -129,18 +129,14 @@ func keep(dir string, cfg session.Config) error {
 const goneTime = 20 * time.Second
 
 // as makes a request one for what another session was started with: its folder, its
-// bounds and, unless there is one, its command; old is set where all of that is known
-// from its record only, which hasn't its exact command.
-func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err error) {
+// bounds and, unless there is one, its command.
+func (r *Request) as(st *store.Store, was api.Session) (k kept, err error) {
 	body, err := os.ReadFile(filepath.Join(st.SessionDir(was.ID), keptName))
 	if err == nil {
 		err = json.Unmarshal(body, &k)
 	}
-	if old = errors.Is(err, fs.ErrNotExist); old { // what was in force is known from the record
-		k, err = kept{AllowHosts: was.Hosts, Limits: runner.Limits{Memory: was.Limits.Memory, CPUs: was.Limits.CPUs, Pids: was.Limits.Pids}, Disk: was.Limits.Disk, WallTime: was.Limits.WallTime, Asking: was.Asking}, nil
-	}
 	if err != nil {
-		return k, old, fmt.Errorf("how it was started can't be read: %w", err)
+		return k, fmt.Errorf("how it was started can't be read: %w", err)
 	}
 	if len(r.Argv) == 0 {
 		r.Argv = k.Argv
@@ -151,7 +147,7 @@ func (r *Request) as(st *store.Store, was api.Session) (k kept, old bool, err er
 	r.Credentials, r.Tokens = k.Credentials, k.Tokens
 	r.Vars = append(slices.Clone(k.Vars), r.Vars...)
 	r.asking(k.Asking)
-	return k, old, nil
+	return k, nil
 }
 
 // asking takes from another session what isn't said of what becomes of questions.
@@ -191,15 +187,12 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 	if !api.ValidName(was.Name) { // nobody gave it
 		was.Name = called
 	}
-	k, old, err := r.as(st, was)
+	k, err := r.as(st, was)
 	if err != nil {
 		return refuse("%v", err)
 	}
 	if len(r.Argv) == 0 && k.Secret {
 		return refuse("its command has a secret, which isn't kept, and was %s: say what is to run: stepbox %s %s -- COMMAND; what is given as --env NAME is asked of your environment instead", was.Command, verb, was.ID)
-	}
-	if len(r.Argv) == 0 {
-		return refuse("the Stepbox that ran it didn't keep its exact command, which was %s: say what is to run: stepbox %s %s -- COMMAND", was.Command, verb, was.ID)
 	}
 	if r.Fork != nil {
 		r.Name, r.Mode = cmp.Or(r.Name, called+"-fork"), cmp.Or(r.Mode, was.Mode)
@@ -214,7 +207,7 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 		return cfg, fmt.Errorf("cannot %s session %s: its project folder can't be used: %w", verb, was.ID, err)
 	}
 	now, err := identityOf(cfg.Workspace)
-	if err != nil || !old && !now.is(k.Folder) {
+	if err != nil || !now.is(k.Folder) {
 		return refuse("%s isn't the folder that it worked on, but another of that name: put that one back there, or %s", was.Workspace, elsewhere(was))
 	}
 	if r.Fork == nil && cfg.HomeKind == api.HomeSession && profilesOf(r.Home).Named(was.Agent) != nil {

@@ -119,9 +119,7 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 		s, err = Doc[api.Session](ctx, h.Store, id, "session", 0)
 		if err == nil && s.Live() {
 			s.State, s.Held, s.Beside = api.SessionInterrupted, 0, nil
-			if s.CutOffOf, err = h.cutOff(ctx, id); s.CutOffOf != nil {
-				s.CutOff = s.CutOffOf.ToBefore
-			}
+			s.CutOff, err = h.cutOff(ctx, id)
 		}
 	}
 	if err == nil {

@@ -121,13 +121,6 @@ func New(r Reader, a Applier, control func(id string) Controller) http.Handler {
 		return r.Diff(q.Context(), q.PathValue("id"), q.URL.Query().Get("key"), in)
 	})
 	get("/sessions/{id}/alive", s.live(func(c Controller, q *http.Request) (any, error) { return struct{}{}, c.Alive(q.Context()) }))
-	get("/sessions/{id}/rollback", s.live(func(c Controller, q *http.Request) (any, error) {
-		n, err := number(q.URL.Query().Get("to_before"))
-		if err != nil {
-			return nil, err
-		}
-		return c.RollbackPlan(q.Context(), api.RollbackRequest{RollbackTarget: api.Before(n)})
-	}))
 	mux.HandleFunc("GET /v1/sessions/{id}/diffs", s.diffs)
 	mux.HandleFunc("POST /v1/sessions/{id}/patch", s.patch)
 	mux.HandleFunc("GET /v1/sessions/{id}/events", s.events)

@@ -120,7 +120,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		of := sessions(api.Session{ID: "one", Name: "x", State: api.SessionPaused})
 		p := &api.Problem{Code: code, Message: "the words"}
-		for _, request := range []string{"POST %s/pause", "POST %s/continue", "POST %s/kill", "POST %s/mode", "POST %s/actions/1/keep", "POST %s/actions/1/kill", "GET %s/rollback?to_before=1", "GET %s/actions", "GET %s/diffs"} {
+		for _, request := range []string{"POST %s/pause", "POST %s/continue", "POST %s/kill", "POST %s/mode", "POST %s/actions/1/keep", "POST %s/actions/1/kill", "POST %s/rollback-plan", "GET %s/actions", "GET %s/diffs"} {
 			of[fmt.Sprintf(request, "/v1/sessions/one")] = p
 		}
 		a := serve(t, of)
@@ -217,7 +217,7 @@ func TestStates(t *testing.T) {
 		"exit":        {api.Session{State: api.SessionEnded, Exit: &api.Exit{Code: 4}}, "ended ✗ exit 4", []string{"ended, ✗ exit 4"}},
 		"signal":      {api.Session{State: api.SessionEnded, Exit: &api.Exit{Code: 137, Signal: "SIGKILL"}}, "ended ✗ SIGKILL", []string{"ended, ✗ SIGKILL"}},
 		"failed":      {api.Session{State: api.SessionEnded, EndedBy: api.ByFailure, Reason: "no room"}, "failed", []string{"because no room"}},
-		"interrupted": {api.Session{State: api.SessionInterrupted, CutOffOf: &api.RollbackTarget{ToBefore: 5}}, "interrupted: a rollback to before #5 was under way", []string{"beware a rollback to before #5 was under way: files may be as they were before it or after; stepbox resume one, then stepbox rollback one --to-before 5 does it again"}},
+		"interrupted": {api.Session{State: api.SessionInterrupted, CutOff: &api.RollbackTarget{ToBefore: 5}}, "interrupted: a rollback to before #5 was under way", []string{"beware a rollback to before #5 was under way: files may be as they were before it or after; stepbox resume one, then stepbox rollback one --to-before 5 does it again"}},
 		"weaker":      {api.Session{State: api.SessionRunning, Warnings: []string{"no cgroups"}, Hidden: []string{".env", "key"}, Redacted: []string{".git/config"}}, "running", []string{"warning no cgroups", "hidden .env, key", "without secrets .git/config"}},
 		"bounded":     {api.Session{State: api.SessionRunning, Limits: api.Limits{Source: "cgroup v2", Memory: 1 << 30, CPUs: 1.5, Pids: 9, WallTime: time.Minute}}, "running", []string{"limits memory 1G, cpus 1.5, pids 9, wall time 1m0s (cgroup v2)"}},
 		"a commit":    {api.Session{State: api.SessionRunning, Commit: strings.Repeat("ab", 20), Branch: "refs/heads/main", Base: &api.Base{Kind: "git", Files: 2, Reason: "too large"}}, "running", []string{"base commit abababababab on main, 2 files changed or not tracked, incomplete: too large"}},
@@ -269,7 +269,7 @@ func TestJSON(t *testing.T) {
 		"keep 1":                           "POST /v1/sessions/oldsess1/actions/1/keep",
 		"kill":                             "POST /v1/sessions/oldsess1/kill",
 		"approve 3":                        "POST /v1/sessions/oldsess1/decisions",
-		"rollback --to-before 1 --dry-run": "GET /v1/sessions/oldsess1/rollback?to_before=1",
+		"rollback --to-before 1 --dry-run": "POST /v1/sessions/oldsess1/rollback-plan",
 		"diff":                             "GET /v1/sessions/oldsess1/diffs",
 		"log":                              "GET /v1/sessions/oldsess1/events?follow=false&from=0",
 	} {

@@ -149,8 +149,8 @@ func (c command) find(q api.Query, most int) (out api.FoundPage, err error) {
 // outcome says how a session stands or ended.
 func outcome(s api.Session) string {
 	state := string(s.State)
-	if s.CutOffOf != nil {
-		words, _ := s.CutOffOf.Words()
+	if s.CutOff != nil {
+		words, _ := s.CutOff.Words()
 		state += ": " + words + " was under way"
 	}
 	if len(s.Beside) > 0 {

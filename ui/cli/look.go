@@ -104,8 +104,8 @@ func printSession(w io.Writer, s api.Session, sp *api.Space) {
 	if !s.Live() && s.Unapplied > 0 {
 		row(w, "to apply", "%s: stepbox apply %s", files(s.Unapplied), s.ID)
 	}
-	if s.CutOffOf != nil {
-		words, again := s.CutOffOf.Words()
+	if s.CutOff != nil {
+		words, again := s.CutOff.Words()
 		if again != "" {
 			again = fmt.Sprintf("; stepbox resume %s, then stepbox rollback %s %s does it again", s.ID, s.ID, again)
 		}

@@ -33,9 +33,9 @@ var commands = []struct {
 	{"mode policy", []string{"mode policy: x\n", "what was held before waits on (1): stepbox show oldsess1\n"}, []string{`POST /v1/sessions/oldsess1/mode {"mode":"policy"}`}},
 	{"pause oldsess1", []string{"paused: x\n"}, []string{"POST /v1/sessions/oldsess1/pause"}},
 	{"continue x", []string{"x isn't paused: it is running\n"}, []string{}},
-	{"rollback --to-before 1 --dry-run", []string{"rolls back #1\n", "D b.txt\n", "hash"}, []string{"GET /v1/sessions/oldsess1/rollback?to_before=1"}},
+	{"rollback --to-before 1 --dry-run", []string{"rolls back #1\n", "D b.txt\n", "hash"}, []string{`POST /v1/sessions/oldsess1/rollback-plan {"to_before":1}`}},
 	{"rollback x --to-before 1", []string{"b.txt", "rolled back to before #1: 1 file\n", "1 file changed meanwhile and left as they are: c.txt\n"}, []string{
-		"GET /v1/sessions/oldsess1/rollback?to_before=1",
+		`POST /v1/sessions/oldsess1/rollback-plan {"to_before":1}`,
 		`POST /v1/sessions/oldsess1/rollback {"to_before":1,"hash":"23f8abd2595e7230f0a2e903cb16bcc9","by":"cli"}`,
 	}},
 	{"kill --action 2", []string{"killed: #2"}, []string{"POST /v1/sessions/oldsess1/actions/2/kill"}},

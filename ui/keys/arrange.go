@@ -100,10 +100,6 @@ func rebind(b *Binding, all []string) {
 	b.Binding = key.NewBinding(key.WithKeys(all...), key.WithHelp(strings.Join(shown, " "), b.Help().Desc))
 }
 
-// former are names that bindings had, by those that they have: what a configuration
-// says of them goes on to hold.
-var former = map[string]string{"take back": "roll back this", "roll back": "roll back to before", "take rule back": "forget rule"}
-
 // place is a binding and where it is.
 type place struct {
 	scope Scope
@@ -112,7 +108,6 @@ type place struct {
 
 // named are the bindings that a change is about.
 func (a *Arrangement) named(c Change) (out []place) {
-	c.Name = cmp.Or(former[c.Name], c.Name)
 	usual := Usual().table
 	each := func(f func(s Scope, was Binding, b *Binding)) {
 		for _, s := range Scopes {

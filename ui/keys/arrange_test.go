@@ -32,8 +32,6 @@ func TestArrange(t *testing.T) {
 		{"the old key is free", "", []Change{{"", "approve", []string{"f5"}}}, "", "a", Actions, nil},
 		{"in one place", "", []Change{{Actions, "approve", []string{"f5"}}}, "", "a", Decision, intent.Approve{}},
 		{"by its key", "", []Change{{Changes, "]", []string{"Q"}}}, "", "Q", Changes, intent.Hunk{By: 1}},
-		{"by the name that it had", "", []Change{{"", "take back", []string{"f5"}}}, "", "f5", Actions, intent.Rollback{}},
-		{"by another's former name", "", []Change{{"", "roll back", []string{"f5"}}}, "", "f5", Actions, intent.Rollback{Later: true}},
 		{"swapped", "", []Change{{"", "approve", []string{"d"}}, {"", "deny", []string{"a"}}}, "", "a", Decision, intent.Deny{}},
 		{"taken", "", []Change{{"", "approve", []string{"d"}}}, `d is taken in "inbox"`, "d", Actions, intent.Deny{}},
 		{"unknown", "", []Change{{"", "aprove", []string{"x"}}}, `is it "approve"?`, "a", Actions, intent.Approve{}},

@@ -69,9 +69,6 @@ const renameData = 256 << 20
 // Options bound a Diff. Zero fields have the default.
 type Options struct {
 	Max int // changes that are listed; further ones are counted. 20,000
-	// NotKept says why nothing is known of the lower. What is below the uppers
-	// is then taken to be something of the same kind, and Unsaved for that reason.
-	NotKept string
 }
 
 // Difference is what Compare found, sorted by path.
@@ -101,11 +98,8 @@ func Compare(ctx context.Context, host *lower.Lower, from, to *manifest.Manifest
 	d := &differ{ctx: ctx, max: o.Max}
 	d.pair = Walker{Visit: d.visit}
 	low := host.Dirs()
-	switch base := manifest.LaterBase(from, to); {
-	case base != nil:
+	if base := manifest.LaterBase(from, to); base != nil {
 		low, host = lower.OfBase(base), nil
-	case o.NotKept != "":
-		low, host = lower.Unknown(o.NotKept, from, to), nil
 	}
 	a, b := Sides(low, from, to)
 	if from != nil && to != nil && from != to {

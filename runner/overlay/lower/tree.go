@@ -3,7 +3,6 @@ package lower
 import (
 	"context"
 
-	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 )
 
@@ -55,50 +54,3 @@ func (b *baseDir) Names(context.Context) ([]string, error) {
 func (*baseDir) Complete(context.Context, *Entry) error { return nil }
 func (*baseDir) Hash(context.Context, *Entry) error     { return nil }
 func (*baseDir) Close()                                 {}
-
-// unknownDir stands for a lower of which nothing was kept: whatever one of the
-// two uppers covers is taken to have been something of the same kind.
-type unknownDir struct {
-	why string
-	ups [2]*manifest.Dir
-}
-
-// Unknown is the top directory of what is below two uppers when nothing of
-// it was kept, for that reason.
-func Unknown(why string, a, b *manifest.Manifest) Dir {
-	return &unknownDir{why: why, ups: [2]*manifest.Dir{a.RootDir(), b.RootDir()}}
-}
-
-func (u *unknownDir) Below(name string) Dir {
-	out := &unknownDir{why: u.why}
-	for i, up := range u.ups {
-		if n := up.Find(name); n != nil {
-			out.ups[i] = n.Sub
-		}
-	}
-	return out
-}
-
-func (u *unknownDir) Find(_ context.Context, name string) (*Entry, error) {
-	for _, up := range u.ups {
-		n := up.Find(name)
-		if n == nil {
-			continue
-		}
-		e := &Entry{Entry: n.Entry, Kept: true}
-		e.Opaque, e.Links = false, 0
-		switch n.Kind {
-		case manifest.KindWhiteout:
-			e.Kind, e.Unsaved = manifest.KindFile, u.why
-		case manifest.KindFile:
-			e.Hash, e.Size, e.MTime, e.Unsaved = content.Hash{}, 0, manifest.Time{}, u.why
-		}
-		return e, nil
-	}
-	return nil, nil
-}
-
-func (*unknownDir) Names(context.Context) ([]string, error) { return nil, nil }
-func (*unknownDir) Complete(context.Context, *Entry) error  { return nil }
-func (*unknownDir) Hash(context.Context, *Entry) error      { return nil }
-func (*unknownDir) Close()                                  {}

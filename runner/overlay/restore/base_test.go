@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -399,25 +398,5 @@ func TestFolderOfItsOwnComesToRest(t *testing.T) {
 	s.do("mount")
 	if _, ok := s.capture()["own/a"]; ok {
 		t.Error("own/a is there again")
-	}
-}
-
-// What was recorded before lower sides were kept is listed, and says so.
-func TestWithoutBaseNothingIsInvented(t *testing.T) {
-	s := newSession(t, startHelper(t), os.TempDir(), project(t))
-	defer s.close()
-	base := s.scan()
-	s.agent(mutation{Op: "write", Path: "a", Data: []byte("x")}, mutation{Op: "remove", Path: "b"}, mutation{Op: "write", Path: "dir/n", Data: []byte("n")})
-	for what, from := range map[string]*manifest.Manifest{"lower": nil, "first checkpoint": base} {
-		d, err := diff.Compare(bg, nil, from, s.scan(), diff.Options{NotKept: "not kept"})
-		must(t, err)
-		if got, want := brief(d.Changes), []string{"M a file content", "D b file", "M dir/n file content"}; !slices.Equal(got, want) {
-			t.Errorf("from the %s %q, want %q", what, got, want)
-		}
-		for _, c := range d.Changes {
-			if c.Old.Unsaved != "not kept" {
-				t.Errorf("the old side of %s is %+v", c.Path, c.Old)
-			}
-		}
 	}
 }
