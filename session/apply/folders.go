@@ -45,7 +45,7 @@ func (b *planner) makeFolders() error {
 				if e := b.sel.To.Lookup(dir); e != nil && e.Kind == manifest.KindDir {
 					mode = e.Mode & 0o775 // nothing is said of it
 				}
-				b.steps[dir] = project.Step{Path: dir, New: project.State{Kind: manifest.KindDir, Mode: mode}}
+				b.steps[dir] = project.Step{Path: dir, New: project.State{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: mode}}}
 				continue
 			}
 			b.drop(at, "what it would be in isn't a folder in the project: "+dir)
@@ -144,7 +144,7 @@ func (b *planner) checked() *manifest.Manifest {
 			led[dir] = true
 			has := b.looked[dir]
 			if dir == "" || has.Absent() {
-				has = project.State{Kind: manifest.KindDir, Mode: 0o755}
+				has = project.State{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755}}
 			}
 			put(dir, has, false)
 		}

@@ -359,10 +359,19 @@ func (b *planner) unless(err error) error {
 	return nil
 }
 
-// step has a path of the project become what is wanted.
+// step has a path of the project become what is wanted. The plan says the mode that is
+// written.
 func (b *planner) step(c *diff.Change, has, want project.State) {
-	b.steps[c.Path] = project.Step{Path: c.Path, Old: has, New: want}
-	b.applied = append(b.applied, *c)
+	s := project.Step{Path: c.Path, Old: has, New: want}
+	b.steps[c.Path] = s
+	made := *c
+	if mode := s.Written().Mode; c.New != nil && c.New.Kind != manifest.KindSymlink && c.New.Mode != mode {
+		f := *c.New
+		f.Mode = mode
+		made.New, made.Mode = &f, c.Old != nil && c.Old.Mode != mode
+		b.left(c.Path, fmt.Sprintf("mode %04o isn't carried over as it is: it gets %04o", c.New.Mode, mode))
+	}
+	b.applied = append(b.applied, made)
 }
 
 // goes has a file go from the path that it is renamed from, as long as its new name
@@ -405,8 +414,6 @@ func (b *planner) want(c *diff.Change) (want project.State, ok bool) {
 	case c.Status == diff.Modified && !c.Content && !c.Mode:
 		b.left(c.Path, "only its owner or attributes changed, which aren't carried over")
 		return want, false
-	case n.Mode&0o7000 != 0 && n.Kind == manifest.KindFile && (c.Old == nil || c.Old.Mode&0o7000 != n.Mode&0o7000):
-		b.left(c.Path, "its setuid, setgid or sticky bit isn't carried over; all else is")
 	}
 	return wanted(n), true
 }

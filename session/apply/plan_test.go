@@ -150,7 +150,7 @@ func TestPlan(t *testing.T) {
 				r.agent("a", "!x")
 				r.must(os.Chmod(filepath.Join(r.upper, "a"), 0o755|os.ModeSetuid))
 			},
-			want: []string{"M a !becomes executable", "left a: its setuid, setgid or sticky bit isn't carried over; all else is"},
+			want: []string{"M a !becomes executable", "left a: mode 4755 isn't carried over as it is: it gets 0755"},
 		},
 		"an ignored file whose content wasn't kept": {
 			agent: func(r *rig) { r.host("ignored/x", "long ago"); r.files.Scan(r.Context()); r.gone("ignored/x") },

@@ -173,7 +173,7 @@ func (r *rig) action(review api.Review) {
 func (r *rig) checkpoint(m *manifest.Manifest) {
 	r.Helper()
 	if m == nil {
-		m = &manifest.Manifest{Root: &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir, Mode: 0o755}, Sub: manifest.NewDir(nil, nil)}}
+		m = &manifest.Manifest{Root: &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755}}, Sub: manifest.NewDir(nil, nil)}}
 	}
 	root, err := r.files.Save(r.Context(), m)
 	r.must(err)

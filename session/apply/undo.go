@@ -85,7 +85,11 @@ func (b *planner) back(step project.Step) error {
 	case has.Same(step.Old):
 		b.p.There++
 	case has.Same(step.New):
-		b.steps[step.Path] = project.Step{Path: step.Path, Old: step.New, New: step.Old}
+		s := project.Step{Path: step.Path, Old: has, New: step.Old}
+		b.steps[step.Path] = s
+		if what := s.Beyond(); what != "" {
+			b.left(step.Path, "its content and permissions come back, and not "+what)
+		}
 		if c.Kind() != manifest.KindDir || c.Status == diff.Modified || c.Status == diff.Retyped {
 			b.applied = append(b.applied, c)
 		}
@@ -110,7 +114,7 @@ func fileOf(path string, s project.State) *diff.File {
 		return nil
 	}
 	_, name := manifest.Split(path)
-	return &diff.File{Path: path, Entry: manifest.Entry{Name: name, Kind: s.Kind, Mode: s.Mode & 0o777, Size: s.Size, Hash: s.Hash, Target: s.Target}}
+	return &diff.File{Path: path, Entry: manifest.Entry{Name: name, Kind: s.Kind, Meta: manifest.Meta{Mode: s.Mode & 0o777}, Size: s.Size, Hash: s.Hash, Target: s.Target}}
 }
 
 // Undo undoes an apply whose plan was shown.

@@ -461,9 +461,9 @@ func compareWithGit(t *rapid.T, dir string) {
 // A record has one form, and nothing else is read.
 func FuzzDecode(f *testing.F) {
 	type entry = manifest.Entry
-	e := entry{Kind: manifest.KindFile, Mode: 0o644, Size: 3, MTime: manifest.Time{Sec: -5, Nsec: 7}, Hash: content.Hash{1}}
+	e := entry{Kind: manifest.KindFile, Meta: manifest.Meta{Mode: 0o644, MTime: manifest.Time{Sec: -5, Nsec: 7}}, Size: 3, Hash: content.Hash{1}}
 	r := &Record{Missing: "x", Entries: []Entry{
-		{"a", entry{Kind: manifest.KindDir, Mode: 0o755}}, {"a/b", e}, {"a/bc", entry{Kind: manifest.KindSymlink, Target: "../x"}},
+		{"a", entry{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755}}}, {"a/b", e}, {"a/bc", entry{Kind: manifest.KindSymlink, Target: "../x"}},
 		{"c", entry{Kind: manifest.KindWhiteout}}, {"d", entry{Kind: manifest.KindFile, Unsaved: "why"}},
 	}, Repositories: []Repository{{Commit: strings.Repeat("ab", 20), Branch: "refs/heads/x", Tracked: []Tracked{
 		{Path: "a", Mode: modeFile, Stage: 1, Hash: bytes.Repeat([]byte{1}, 20)}, {Path: "a", Mode: modeFile, Stage: 2}, {Path: "ab", Sparse: true},

@@ -38,7 +38,7 @@ func (t tree) manifest() *manifest.Manifest {
 				continue
 			}
 			name, _, below := strings.Cut(rest, "/")
-			n := &manifest.Node{Entry: manifest.Entry{Name: name, Kind: manifest.KindDir, Mode: 0o755}}
+			n := &manifest.Node{Entry: manifest.Entry{Name: name, Kind: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755}}}
 			target, link := strings.CutPrefix(text, "-> ")
 			switch {
 			case below || text == "dir":
@@ -62,7 +62,7 @@ func (t tree) manifest() *manifest.Manifest {
 		}
 		return manifest.NewDir(sorted, nil)
 	}
-	return &manifest.Manifest{Root: &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir, Mode: 0o755}, Sub: dir("")}}
+	return &manifest.Manifest{Root: &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755}}, Sub: dir("")}}
 }
 
 // with is a tree with changes to it; "gone" takes a path away.

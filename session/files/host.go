@@ -70,7 +70,7 @@ func (f *Files) meanwhile(ctx context.Context, host *project.Folder, wrote func(
 	if had != nil && kind == had.Kind && (kind == manifest.KindDir || st.Size == had.Size && manifest.TimeOf(st.Mtim) == had.MTime) && st.Mode&0o7777 == had.Mode {
 		return "", false
 	}
-	now := project.State{Kind: kind, Mode: st.Mode & 0o7777}
+	now := project.State{Kind: kind, Meta: manifest.Meta{Mode: st.Mode & 0o7777}}
 	if kind == manifest.KindFile && st.Size <= maxCompareHost || kind == manifest.KindSymlink {
 		var known bool
 		if now, known = f.hashes.get(inode.KeyOf(&st)); !known {
@@ -85,7 +85,7 @@ func (f *Files) meanwhile(ctx context.Context, host *project.Folder, wrote func(
 		return "", true
 	case had != nil && now.Same(project.Of(had)):
 		return "", false
-	case wrote != nil && wrote(path, &diff.File{Path: path, Entry: manifest.Entry{Kind: now.Kind, Mode: now.Mode, Size: now.Size, Hash: now.Hash, Target: now.Target}}):
+	case wrote != nil && wrote(path, &diff.File{Path: path, Entry: manifest.Entry{Kind: now.Kind, Meta: manifest.Meta{Mode: now.Mode}, Size: now.Size, Hash: now.Hash, Target: now.Target}}):
 		return "", false
 	case had == nil:
 		return "made in the project, too", false

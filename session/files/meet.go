@@ -155,9 +155,9 @@ func attributes(base, there, want *manifest.Entry) (out manifest.Entry, why stri
 		why = "it has another owner"
 	}
 	switch {
-	case there.SameXattrs(base):
+	case there.SameXattrs(&base.Meta):
 		out.Xattrs = want.Xattrs
-	case !want.SameXattrs(base) && !want.SameXattrs(there):
+	case !want.SameXattrs(&base.Meta) && !want.SameXattrs(&there.Meta):
 		why = "its extended attributes were changed"
 	}
 	return out, why

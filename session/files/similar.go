@@ -87,7 +87,7 @@ func (f *Files) Similar(ctx context.Context, d diff.Difference) diff.Difference 
 			c.Status, c.From, c.Old = diff.Renamed, old.Path, old.Old
 			c.Mode = c.Old.Mode != c.New.Mode
 			c.Owner = c.Old.UID != c.New.UID || c.Old.GID != c.New.GID
-			c.Xattrs = !c.Old.SameXattrs(&c.New.Entry)
+			c.Xattrs = !c.Old.SameXattrs(&c.New.Meta)
 		}
 		out.Changes = append(out.Changes, c)
 	}

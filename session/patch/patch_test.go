@@ -48,12 +48,12 @@ func (s source) file(path string, f file, ok bool) *diff.File {
 	if !ok {
 		return nil
 	}
-	e := manifest.Entry{Kind: manifest.KindFile, Mode: 0o644, Size: int64(len(f.body)), Hash: content.Sum([]byte(f.body))}
+	e := manifest.Entry{Kind: manifest.KindFile, Meta: manifest.Meta{Mode: 0o644}, Size: int64(len(f.body)), Hash: content.Sum([]byte(f.body))}
 	if f.exec {
 		e.Mode = 0o755
 	}
 	if f.link {
-		e = manifest.Entry{Kind: manifest.KindSymlink, Mode: 0o777, Target: f.body}
+		e = manifest.Entry{Kind: manifest.KindSymlink, Meta: manifest.Meta{Mode: 0o777}, Target: f.body}
 	} else {
 		s[e.Hash] = f.body
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/e2e/pairstest"
 )
 
@@ -77,7 +78,7 @@ func benchCarry(b *testing.B, files int) {
 			must(b, os.MkdirAll(filepath.Dir(filepath.Join(dir, name(i))), 0o755), os.WriteFile(filepath.Join(dir, name(i)), text, 0o644))
 			h, size, err := bodies.Put(b.Context(), bytes.NewReader(text))
 			must(b, err)
-			states[v] = append(states[v], State{Kind: 1, Mode: 0o644, Size: size, Hash: h})
+			states[v] = append(states[v], State{Kind: 1, Meta: manifest.Meta{Mode: 0o644}, Size: size, Hash: h})
 		}
 	}
 	run := func(dir string, argv ...string) {

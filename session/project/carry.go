@@ -43,23 +43,14 @@ func (e *RefusedError) Error() string {
 
 // Carry carries steps out, all of them or none, under a new journal of that name
 // (letters, digits, "-" and "_"). What a step wants and is so already is left out,
-// of the journal too. The owner can read all that is new, whatever its mode should
-// be. Left is what is otherwise than it should be, and where its bytes are. A
+// of the journal too. Left is what is otherwise than it should be, and where its bytes are. A
 // RefusedError, like any other, means that the project is as it was, but for what is
 // left; that is also so when ctx ends meanwhile. told, which may be nil, is called
 // from this goroutine, often.
 func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Step, told func(Progress)) (left []manifest.Problem, err error) {
 	steps = slices.Clone(steps)
-	for i := range steps { // else nobody could look at it again
-		switch steps[i].New.Kind {
-		case manifest.KindFile:
-			steps[i].New.Mode |= 0o400
-		case manifest.KindDir:
-			steps[i].New.Mode |= 0o500
-		}
-	}
 	slices.SortFunc(steps, func(a, b Step) int { return order(a.Path, b.Path) })
-	left, err = f.carry(ctx, &record{in: j, name: name, steps: steps}, told)
+	left, err = f.carry(ctx, &record{in: j, name: name, steps: steps}, nil, told)
 	if err != nil {
 		err = fmt.Errorf("cannot write to project %q: %w", f.path, err)
 	}
@@ -86,7 +77,7 @@ func (f *Folder) Undo(ctx context.Context, j Journals, name string, told func(Pr
 		for i, s := range done.steps {
 			done.steps[i].Old, done.steps[i].New = s.New, s.Old
 		}
-		left, err = f.carry(ctx, &record{in: j, name: name, undo: true, steps: done.steps}, told)
+		left, err = f.carry(ctx, &record{in: j, name: name, undo: true, steps: done.steps}, done, told)
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot undo %q in project %q: %w", name, f.path, err)
@@ -95,8 +86,9 @@ func (f *Folder) Undo(ctx context.Context, j Journals, name string, told func(Pr
 }
 
 // carry does r's steps: checks and keeps what is there, begins the journal, makes
-// what is new beside the old, puts it in place, and deletes what was replaced.
-func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (left []manifest.Problem, err error) {
+// what is new beside the old, puts it in place, and deletes what was replaced. undone is
+// the journal that r undoes, if it does.
+func (f *Folder) carry(ctx context.Context, r, undone *record, told func(Progress)) (left []manifest.Problem, err error) {
 	if !validName(r.name) {
 		return nil, fmt.Errorf("%q can't name a journal", r.name)
 	}
@@ -119,6 +111,7 @@ func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (lef
 	if err := x.check(); err != nil {
 		return nil, err
 	}
+	r.folders = x.folders(undone)
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
@@ -138,6 +131,7 @@ func (f *Folder) carry(ctx context.Context, r *record, told func(Progress)) (lef
 		return x.left, err
 	}
 	x.finish()
+	x.alone()
 	return x.left, nil
 }
 
@@ -162,7 +156,7 @@ func (x *executor) settle() error {
 // steps are carried out; what is left to do then is Recover's.
 func (x *executor) finish() {
 	x.detach()
-	err := errors.Join(x.clean(false), x.modes(), x.sync())
+	err := errors.Join(x.clean(false), x.settleFolders(), x.sync())
 	if err == nil {
 		err = x.r.become(stageDone)
 	}

@@ -32,6 +32,7 @@ type executor struct {
 	dirs  [2]openDir
 	told  func(Progress)
 	left  []manifest.Problem
+	links links
 	buf   []byte
 }
 

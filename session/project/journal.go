@@ -15,7 +15,6 @@ import (
 
 	"stepbox/runner/overlay/codec"
 	"stepbox/runner/overlay/content"
-	"stepbox/runner/overlay/manifest"
 )
 
 // Journals is a folder of journals, one for each time that steps were carried
@@ -72,6 +71,7 @@ type record struct {
 	dev, ino uint64
 	fsid     uint64 // statfs(2); device numbers may change over a reboot
 	steps    []Step
+	folders  []folder
 }
 
 const (
@@ -90,19 +90,11 @@ func (r *record) encode() []byte {
 	}
 	for i := range r.steps {
 		s := &r.steps[i]
-		b = appendState(appendState(codec.AppendBytes(b, s.Path), s.Old), s.New)
+		b = appendState(appendState(codec.AppendBytes(b, s.Path), &s.Old), &s.New)
 	}
+	b = appendFolders(b, r.folders)
 	sum := content.Sum(b)
 	return append(b, sum[:]...)
-}
-
-func appendState(b []byte, s State) []byte {
-	hash := s.Hash[:]
-	if s.Hash.IsZero() {
-		hash = nil
-	}
-	b = binary.AppendUvarint(binary.AppendUvarint(append(b, byte(s.Kind)), uint64(s.Mode)), uint64(s.Size))
-	return codec.AppendBytes(codec.AppendBytes(b, hash), s.Target)
 }
 
 // decodeHead reads what encode wrote up to the project's path. All of it must be as it was.
@@ -127,11 +119,12 @@ func decodeRecord(b []byte) (*record, error) {
 	for _, n := range []*uint64{&r.dev, &r.ino, &r.fsid} {
 		*n = d.Uvarint(1<<64 - 1)
 	}
-	for range d.Count(12) {
+	for range d.Count(3) {
 		s := Step{Path: string(d.Bytes())}
 		s.Old, s.New = readState(d), readState(d)
 		r.steps = append(r.steps, s)
 	}
+	r.folders = readFolders(d)
 	err = d.End()
 	if err == nil {
 		err = valid(r.steps)
@@ -140,13 +133,6 @@ func decodeRecord(b []byte) (*record, error) {
 		err = codec.ErrForm
 	}
 	return r, err
-}
-
-func readState(d *codec.Decoder) State {
-	s := State{Kind: manifest.Kind(d.Byte()), Mode: uint32(d.Uvarint(0o7777)), Size: int64(d.Uvarint(1<<63 - 1))}
-	copy(s.Hash[:], d.Bytes())
-	s.Target = string(d.Bytes())
-	return s
 }
 
 func validName(name string) bool {

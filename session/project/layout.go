@@ -23,6 +23,12 @@ type move struct {
 	tree []int  // its step, and those inside a new folder, parents first
 }
 
+// beside is where what a step of the move's tree makes lies until the move is made; top is
+// the move's own step.
+func (m *move) beside(top, s *Step) string {
+	return manifest.Join(m.dir, m.temp) + s.Path[len(top.Path):]
+}
+
 type how uint8
 
 const (

@@ -76,11 +76,13 @@ func (m *memory) has(h content.Hash) bool {
 // file is the state of a file with that text, which is stored.
 func (m *memory) file(text string, mode uint32) State {
 	h, n, _ := m.Put(context.Background(), strings.NewReader(text))
-	return State{Kind: manifest.KindFile, Mode: mode, Size: n, Hash: h}
+	return State{Kind: manifest.KindFile, Meta: manifest.Meta{Mode: mode}, Size: n, Hash: h}
 }
 
-func dirState(mode uint32) State { return State{Kind: manifest.KindDir, Mode: mode} }
-func link(target string) State   { return State{Kind: manifest.KindSymlink, Target: target} }
+func dirState(mode uint32) State {
+	return State{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: mode}}
+}
+func link(target string) State { return State{Kind: manifest.KindSymlink, Target: target} }
 func must(t testing.TB, err ...error) {
 	t.Helper()
 	if err := errors.Join(err...); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -49,7 +48,7 @@ func (x *executor) make() error {
 			}
 			if err == nil {
 				err = x.inTree(m, fd, m.temp, i, func(fd int, name string) error {
-					return x.one(fd, name, &x.steps[i], func(n int64) { p.Part += n; x.told(p) })
+					return x.one(fd, name, m.beside(&x.steps[m.step], &x.steps[i]), &x.steps[i], func(n int64) { p.Part += n; x.told(p) })
 				})
 			}
 			if body := (bodyError{}); errors.As(err, &body) && len(refused.Conflicts) < maxConflicts && x.ctx.Err() == nil {
@@ -65,7 +64,7 @@ func (x *executor) make() error {
 		}
 		for _, i := range slices.Backward(m.tree) {
 			if x.steps[i].New.Kind == manifest.KindDir {
-				if err := x.inTree(m, fd, m.temp, i, func(fd int, name string) error { return chmodDir(fd, name, x.steps[i].New.Mode) }); err != nil {
+				if err := x.inTree(m, fd, m.temp, i, func(fd int, name string) error { return x.dressName(fd, name, &x.steps[i]) }); err != nil {
 					return fmt.Errorf("cannot write %q: %w", x.steps[i].Path, explain(err))
 				}
 			}
@@ -77,13 +76,20 @@ func (x *executor) make() error {
 	return x.sync()
 }
 
-// one makes a file, link or folder.
-func (x *executor) one(dirfd int, name string, s *Step, told func(int64)) error {
+// one makes a file, link or folder at path.
+func (x *executor) one(dirfd int, name, path string, s *Step, told func(int64)) error {
 	switch s.New.Kind {
 	case manifest.KindDir:
 		return change(func() error { return unix.Mkdirat(dirfd, name, 0o700) })
 	case manifest.KindSymlink:
-		return change(func() error { return unix.Symlinkat(s.New.Target, dirfd, name) })
+		if err := change(func() error { return unix.Symlinkat(s.New.Target, dirfd, name) }); err != nil {
+			return err
+		}
+		return x.dressName(dirfd, name, s)
+	}
+	if x.link(dirfd, name, s) {
+		told(s.New.Size)
+		return nil
 	}
 	fd := -1
 	err := change(func() (err error) {
@@ -97,14 +103,23 @@ func (x *executor) one(dirfd int, name string, s *Step, told func(int64)) error 
 	if err := x.fill(x.ctx, fd, s.New, told); err != nil {
 		return err
 	}
-	if s.Old.Kind == manifest.KindFile {
-		_, last := manifest.Split(s.Path)
-		keepAttrs(fd, dirfd, last)
-	}
-	if err := change(func() error { return unix.Fchmod(fd, s.New.Mode&0o777) }); err != nil || x.many() {
-		return err
+	x.dress(fd, s)
+	x.made(path, s.New.Links, s.New)
+	if x.many() {
+		return nil
 	}
 	return fsync(fd)
+}
+
+// dressName is dress for a name below dirfd.
+func (x *executor) dressName(dirfd int, name string, s *Step) error {
+	fd, err := inode.Beneath(dirfd, name, unix.O_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	x.dress(fd, s)
+	return nil
 }
 
 // fill writes a content into an empty file. Runs of zeros become holes.
@@ -193,38 +208,6 @@ func (x *executor) sync() error {
 	return nil
 }
 
-// modes gives folders the permissions that they shall have, or had before: they
-// may have been opened for writing.
-func (x *executor) modes() error {
-	var failed []error
-	for _, s := range slices.Backward(x.steps) {
-		if s.Old.Kind != manifest.KindDir {
-			continue
-		}
-		want := s.Old
-		if !x.back && s.New.Kind == manifest.KindDir {
-			want = s.New
-		}
-		dir, name := manifest.Split(s.Path)
-		fd, err := x.dir(dir)
-		var st unix.Stat_t
-		if err == nil {
-			err = inode.Lstat(fd, name, &st)
-		}
-		if now := (State{Kind: inode.KindOf(&st), Mode: st.Mode}); err == nil && now.Kind == manifest.KindDir && !now.Same(want) {
-			if loose := (State{Kind: manifest.KindDir, Mode: s.Old.Mode | 0o700}); now.Same(s.Old) || now.Same(loose) || now.Same(s.New) {
-				err = chmodDir(fd, name, want.Mode)
-			} else {
-				x.leave(s.Path, "was given mode %04o meanwhile and keeps it", now.Mode&0o7777)
-			}
-		}
-		if err != nil && !inode.Gone(err) {
-			failed = append(failed, fmt.Errorf("cannot give %q its mode: %w", s.Path, err))
-		}
-	}
-	return errors.Join(failed...)
-}
-
 // crashed is called before each call that changes something on disk. Only tests
 // set it: they end the process there.
 var crashed func()
@@ -281,28 +264,4 @@ func written(dirfd int, name string) bool {
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
 	}
 	return err == unix.EAGAIN
-}
-
-// keepAttrs gives the file that takes another's place that one's owner, access
-// list and user attributes, as far as the caller may: they are the person's.
-func keepAttrs(fd, dirfd int, name string) {
-	from, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-	if err != nil {
-		return
-	}
-	defer unix.Close(from)
-	var old, st unix.Stat_t
-	if inode.Fstat(from, &old) == nil && inode.Fstat(fd, &st) == nil && (old.Uid != st.Uid || old.Gid != st.Gid) {
-		if unix.Fchown(fd, int(old.Uid), int(old.Gid)) != nil {
-			_ = unix.Fchown(fd, -1, int(old.Gid))
-		}
-	}
-	names, _ := inode.ListXattr(from)
-	for n := range strings.SplitSeq(string(names), "\x00") {
-		if n == manifest.ACLAccess || strings.HasPrefix(n, "user.") {
-			if value, err := inode.GetXattr(from, n); err == nil {
-				_ = unix.Fsetxattr(fd, n, value, 0)
-			}
-		}
-	}
 }

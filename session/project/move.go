@@ -204,7 +204,7 @@ func (x *executor) reverse(partial bool) error {
 	}
 	failed = append(failed, x.sync(), x.queue.Flush(x.ctx))
 	if errors.Join(failed...) == nil {
-		failed = append(failed, x.clean(partial), x.modes(), x.sync())
+		failed = append(failed, x.clean(partial), x.settleFolders(), x.sync())
 	}
 	err := errors.Join(failed...)
 	if err == nil {

@@ -34,54 +34,6 @@ import (
 	"stepbox/runner/overlay/manifest"
 )
 
-// State is what a path has, or shall have. The zero State is nothing.
-type State struct {
-	Kind   manifest.Kind // KindFile, KindDir, KindSymlink; Look also finds others, which are never written
-	Mode   uint32        // 07777 as found; only 0777 is compared and written
-	Size   int64         // of files, in bytes
-	MTime  manifest.Time // as found; neither compared nor written
-	Hash   content.Hash  // of files: as in a manifest, above content.ChunkedAbove that of the chunk list
-	Target string        // of links
-}
-
-// Of is an entry as a state to be compared or written; of nil, nothing.
-func Of(e *manifest.Entry) State {
-	if e == nil {
-		return State{}
-	}
-	return State{Kind: e.Kind, Mode: e.Mode & 0o777, Size: e.Size, Hash: e.Hash, Target: e.Target}
-}
-
-// Absent says whether nothing is there.
-func (s State) Absent() bool { return s.Kind == 0 }
-
-// Same says whether two states are one to a step: kind, permissions, content,
-// target. A link has no permissions.
-func (s State) Same(o State) bool {
-	if s.Kind != o.Kind {
-		return false
-	}
-	switch s.Kind {
-	case manifest.KindFile:
-		return s.Mode&0o777 == o.Mode&0o777 && s.Size == o.Size && s.Hash == o.Hash
-	case manifest.KindDir:
-		return s.Mode&0o777 == o.Mode&0o777
-	case manifest.KindSymlink:
-		return s.Target == o.Target
-	case 0:
-		return true
-	}
-	return false // nobody can tell two devices, or what was said into a FIFO
-}
-
-// Step is one path's way from a state to another. A path has at most one step.
-// A new folder needs a step of its own before anything can be in it, and a folder
-// that goes or becomes something else needs one for each thing known in it.
-type Step struct {
-	Path     string // below the project, exact bytes
-	Old, New State
-}
-
 // ErrMoved says that the project folder isn't what it was when it was opened.
 var ErrMoved = errors.New("the project folder was renamed, replaced or unmounted meanwhile")
 
@@ -253,29 +205,36 @@ func (l *looker) once(dirfd int, name string) (State, unix.Stat_t, error) {
 	if err != nil {
 		return State{}, st, err
 	}
-	s := State{Kind: inode.KindOf(&st), Mode: st.Mode & 0o7777, MTime: manifest.TimeOf(st.Mtim)}
+	e := inode.EntryOf(name, &st)
+	s := State{Kind: e.Kind, Meta: e.Meta, Size: e.Size, Links: e.Links}
 	switch s.Kind {
 	case manifest.KindSymlink:
+		s.Found = true
 		if s.Target, err = inode.Readlink(dirfd, name); err == unix.EINVAL || inode.Gone(err) {
 			err = content.ErrMoved
 		}
 	case manifest.KindFile:
-		s.Size = st.Size
-		s.Hash, err = l.read(dirfd, name, &st)
+		err = l.read(dirfd, name, &s, &st, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	case manifest.KindDir:
+		err = l.read(dirfd, name, &s, &st, unix.O_PATH|unix.O_DIRECTORY)
+		if err == unix.EXDEV || inode.Denied(err) { // what it is is known all the same
+			err = nil
+		}
 	case manifest.KindWhiteout:
 		s.Kind = manifest.KindDevice // outside an overlay it is just that
 	}
 	return s, st, err
 }
 
-// read hashes the very file that want says, or fails with content.ErrMoved.
-func (l *looker) read(dirfd int, name string, want *unix.Stat_t) (h content.Hash, err error) {
-	fd, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+// read hashes the very file, or reads the attributes of the folder, that want says, or
+// fails with content.ErrMoved. Attributes that can't be read are left out.
+func (l *looker) read(dirfd int, name string, s *State, want *unix.Stat_t, flags uint64) error {
+	fd, err := inode.Beneath(dirfd, name, flags)
 	if inode.Gone(err) {
 		err = content.ErrMoved
 	}
 	if err != nil {
-		return h, err
+		return err
 	}
 	defer unix.Close(fd)
 	same := func() error {
@@ -286,11 +245,15 @@ func (l *looker) read(dirfd int, name string, want *unix.Stat_t) (h content.Hash
 		}
 		return err
 	}
-	if err = same(); err == nil {
-		h, _, err = l.hash.File(l.ctx, fd, want.Size, nil)
+	err = same()
+	if err == nil && s.Kind == manifest.KindFile {
+		s.Hash, _, err = l.hash.File(l.ctx, fd, want.Size, nil)
 	}
-	if err == nil {
+	if m, merr := inode.MetaOf(fd, want); merr == nil {
+		s.Meta, s.Found = m, true
+	}
+	if err == nil && s.Kind == manifest.KindFile {
 		err = same()
 	}
-	return h, err
+	return err
 }

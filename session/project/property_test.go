@@ -62,11 +62,12 @@ func possible(steps []Step, from map[string]State) bool {
 
 // What is carried out is what was asked for, and undone it is what there was.
 func TestHistories(t *testing.T) {
-	w := fastWorld(t)
+	w := attrWorld(t)
 	t.Cleanup(w.clear)
 	rapid.Check(t, func(rt *rapid.T) {
 		from := states(w.bodies, "from").Draw(rt, "from")
 		w.put(from)
+		w.adorn(rt, from)
 		var names []string
 		var before []tree
 		for range rapid.IntRange(1, 4).Draw(rt, "steps") {
@@ -75,7 +76,7 @@ func TestHistories(t *testing.T) {
 			if os.Geteuid() != 0 && !possible(steps, from) {
 				continue
 			}
-			was := treeOf(t, w.root)
+			was := inodesOf(t, w.root)
 			name, res, err := w.carry(steps)
 			if err != nil || len(res) > 0 {
 				rt.Fatalf("carry: %v %+v", err, res)
@@ -89,7 +90,7 @@ func TestHistories(t *testing.T) {
 			if res, err := w.undo(names[i]); err != nil || len(res) > 0 {
 				rt.Fatalf("undo: %v %+v", err, res)
 			}
-			if d := treeOf(t, w.root).diff(before[i]); d != "" {
+			if d := inodesOf(t, w.root).diff(before[i]); d != "" {
 				rt.Fatalf("undone:\n%s", d)
 			}
 			must(t, w.in.Remove(names[i]))

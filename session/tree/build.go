@@ -62,7 +62,7 @@ func (t *Tree) tracked(repo int, path string, e *base.Tracked) {
 	}
 	dir, name := manifest.Split(path)
 	f := &File{Path: path, blob: e.Hash, repo: repo}
-	f.Entry = manifest.Entry{Name: name, Kind: manifest.KindFile, Mode: 0o644, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Size: -1}
+	f.Entry = manifest.Entry{Name: name, Kind: manifest.KindFile, Meta: manifest.Meta{Mode: 0o644, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}, Size: -1}
 	switch e.Mode {
 	case modeExecutable:
 		f.Mode = 0o755
@@ -82,7 +82,7 @@ func (t *Tree) folder(path string) *File {
 		next := at.below[name]
 		if next == nil || next.Kind != manifest.KindDir {
 			next = &File{Path: manifest.Join(at.Path, name), plain: true}
-			next.Entry = manifest.Entry{Name: name, Kind: manifest.KindDir, Mode: 0o755, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+			next.Entry = manifest.Entry{Name: name, Kind: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}}
 			at.put(next)
 		}
 		at = next

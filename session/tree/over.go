@@ -73,7 +73,7 @@ func Differing(ctx context.Context, a, b *Tree) (from, to *manifest.Manifest, ga
 			return nil, nil, nil, err
 		}
 		if root == nil {
-			root = &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir, Mode: 0o755}, Sub: manifest.NewDir(nil, nil)}
+			root = &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755}}, Sub: manifest.NewDir(nil, nil)}
 		}
 		root.Opaque = true
 		states[i], gaps = &manifest.Manifest{Root: root}, append(gaps, w.gaps...)
@@ -132,7 +132,7 @@ func (w *writer) over(then, now *File) (*manifest.Node, error) {
 			nodes = append(nodes, n)
 		}
 	}
-	same := then.plain || now.plain || then.Mode == now.Mode && then.UID == now.UID && then.GID == now.GID && then.SameXattrs(&now.Entry)
+	same := then.plain || now.plain || then.Mode == now.Mode && then.UID == now.UID && then.GID == now.GID && then.SameXattrs(&now.Meta)
 	if len(nodes) == 0 && (same || then.Path == "") {
 		return nil, nil
 	}
@@ -258,7 +258,7 @@ func (f *File) same(o *File) bool {
 		return false
 	case f.blob != nil || o.blob != nil:
 		return bytes.Equal(f.blob, o.blob) && f.Mode == o.Mode
-	case f.Mode != o.Mode || f.UID != o.UID || f.GID != o.GID || f.Size != o.Size || !f.SameXattrs(&o.Entry):
+	case f.Mode != o.Mode || f.UID != o.UID || f.GID != o.GID || f.Size != o.Size || !f.SameXattrs(&o.Meta):
 		return false
 	case f.Kind == manifest.KindSymlink:
 		return f.Target == o.Target

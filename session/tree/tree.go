@@ -179,7 +179,7 @@ func (s Source) earlier(ctx context.Context, h *ledger.History, at api.At, id st
 
 // of is what the project was at the start, as far as rec knows.
 func (s Source) of(session api.Session, rec *base.Record) *Tree {
-	t := &Tree{Session: session, bodies: files.Bodies{Store: s.Store}, source: s, began: session.StartedAt, root: &File{Entry: manifest.Entry{Kind: manifest.KindDir, Mode: 0o755}, plain: true}}
+	t := &Tree{Session: session, bodies: files.Bodies{Store: s.Store}, source: s, began: session.StartedAt, root: &File{Entry: manifest.Entry{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755}}, plain: true}}
 	if s.Same == nil || s.Same(session) == nil {
 		t.lower, _ = lower.Open(session.Folder, lower.Options{Hidden: session.HiddenPaths}) // without it, less can be had
 	}

@@ -280,7 +280,11 @@ func (a *applying) takeBack(s api.Session) error {
 	return a.follow(s, func(ctx context.Context, tell func(api.Progress, error) bool) {
 		a.client.Undo(ctx, s.ID, n, api.UndoRequest{Hash: cmp.Or(a.request.Hash, p.Hash), By: "cli"})(tell)
 	}, func(w io.Writer, _ api.Session, x api.Apply) {
-		fmt.Fprintf(w, "undone: apply %d, %s as before it\n", x.ID, files(x.Files))
+		how := " as before it"
+		if len(x.Left) > 0 {
+			how = ", not all as before it"
+		}
+		fmt.Fprintf(w, "undone: apply %d, %s%s\n", x.ID, files(x.Files), how)
 		leftBehind(w, x)
 	})
 }

@@ -26,6 +26,9 @@ func (p *Plan) Done(a api.Apply) {
 	case a.State == api.ApplyUndone:
 		a.Checks, a.Fetched = nil, nil // of the apply that isn't any more
 		p.came, p.notice = "Undone", "✓ undone: the project folder has "+files+" as they were"
+		if len(a.Left) > 0 {
+			p.notice = "✓ undone: the project folder has " + files + " again, not all as they were"
+		}
 	case a.State == api.ApplyDone && p.work.Undo == 0:
 		p.came, p.notice = "Applied", "✓ applied: "+files+" of this session written to the project folder"
 	default:

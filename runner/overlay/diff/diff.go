@@ -223,7 +223,7 @@ func (d *differ) modified(path string, a, b *Version) error {
 	}
 	c.Mode = a.Mode != b.Mode && a.Kind != manifest.KindSymlink
 	c.Owner = a.UID != b.UID || a.GID != b.GID
-	c.Xattrs = !a.SameXattrs(b.Entry)
+	c.Xattrs = !a.SameXattrs(&b.Meta)
 	if c.Content || c.Mode || c.Owner || c.Xattrs {
 		c.Old, c.New = fileOf(path, a), fileOf(path, b)
 		d.emit(c)
@@ -301,7 +301,7 @@ func (d *differ) renames(lower *lower.Lower, budget int64) error {
 		n.Status, n.From, n.Old, n.Content = Renamed, c.Path, c.Old, false
 		n.Mode = c.Old.Mode != n.New.Mode
 		n.Owner = c.Old.UID != n.New.UID || c.Old.GID != n.New.GID
-		n.Xattrs = !c.Old.SameXattrs(&n.New.Entry)
+		n.Xattrs = !c.Old.SameXattrs(&n.New.Meta)
 		drop[i] = true
 	}
 	if len(drop) == 0 {

@@ -1,13 +1,11 @@
 package inode
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -164,28 +162,10 @@ const attrsSuffix = "\x00attributes"
 // sendAttrs is the other end of receiveAttrs: an anonymous file with the user
 // attributes of an open inode.
 func sendAttrs(fd int) (*os.File, error) {
-	names, err := ListXattr(fd)
+	xs, err := rawXattrs(fd, func(name string) bool { return strings.HasPrefix(name, "user.") })
 	if err != nil {
 		return nil, err
 	}
-	var xs []manifest.Xattr
-	total := len(names)
-	for raw := range bytes.SplitSeq(names, []byte{0}) {
-		if name := string(raw); strings.HasPrefix(name, "user.") {
-			value, err := GetXattr(fd, name)
-			if errors.Is(err, unix.ENODATA) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			if total += len(value); total > maxXattrs {
-				return nil, ErrXattrs
-			}
-			xs = append(xs, manifest.Xattr{Name: name, Value: value})
-		}
-	}
-	slices.SortFunc(xs, func(x, y manifest.Xattr) int { return strings.Compare(x.Name, y.Name) })
 	mem, err := unix.MemfdCreate("attributes", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err

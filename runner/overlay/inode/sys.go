@@ -66,7 +66,7 @@ func EntryOf(name string, st *unix.Stat_t) manifest.Entry {
 	if e.Kind == manifest.KindWhiteout {
 		return e // its owner, mode and times mean nothing
 	}
-	e.Mode, e.UID, e.GID, e.MTime = st.Mode&07777, st.Uid, st.Gid, manifest.TimeOf(st.Mtim)
+	e.Meta = statMeta(st)
 	if e.Kind == manifest.KindFile {
 		e.Size = st.Size
 		if st.Nlink > 1 {

@@ -1,9 +1,6 @@
 package manifest
 
 import (
-	"bytes"
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/content"
@@ -47,41 +44,21 @@ func (t Time) Before(u Time) bool {
 	return t.Sec < u.Sec || t.Sec == u.Sec && t.Nsec < u.Nsec
 }
 
-// Xattr is one extended attribute as the merged view shows it.
-type Xattr struct {
-	Name  string
-	Value []byte
-}
-
 // Entry is one name in an upper or a lower. It is immutable.
 type Entry struct {
-	Name     string // the last component, exact bytes; "" for the project itself
-	Kind     Kind
-	Mode     uint32 // permission bits and setuid, setgid, sticky: 07777
-	UID, GID uint32 // as the scanning process sees them
-	Size     int64  // bytes; of files only
-	MTime    Time
-	Hash     content.Hash // of files: of the content, or above ChunkedAbove of the chunk list
-	Target   string       // of symlinks
-	Xattrs   []Xattr      // sorted by name; overlayfs' own are left out, escaped ones are as the sandbox named them
-	Opaque   bool         // of directories in an upper: nothing of the lower shows through
-	Links    uint64       // of files with more than one name: the upper's inode, the same for all names; else 0
-	Unsaved  string       // why the content (or what is below a directory) isn't in the manifest; "" when it is
+	Name    string // the last component, exact bytes; "" for the project itself
+	Kind    Kind
+	Meta                 // as the scanning process sees it
+	Size    int64        // bytes; of files only
+	Hash    content.Hash // of files: of the content, or above ChunkedAbove of the chunk list
+	Target  string       // of symlinks
+	Opaque  bool         // of directories in an upper: nothing of the lower shows through
+	Links   uint64       // of files with more than one name: the upper's inode, the same for all names; else 0
+	Unsaved string       // why the content (or what is below a directory) isn't in the manifest; "" when it is
 }
 
 // Absent says whether the merged view has nothing there.
 func (e *Entry) Absent() bool { return e == nil || e.Kind == KindWhiteout }
-
-func (e *Entry) SameXattrs(o *Entry) bool {
-	return slices.EqualFunc(e.Xattrs, o.Xattrs, func(a, b Xattr) bool {
-		return a.Name == b.Name && bytes.Equal(a.Value, b.Value)
-	})
-}
-
-// SameMeta compares everything but content, target and link group.
-func (e *Entry) SameMeta(o *Entry) bool {
-	return e.Mode == o.Mode && e.UID == o.UID && e.GID == o.GID && e.MTime == o.MTime && e.SameXattrs(o)
-}
 
 // Same compares what version control would: kind, permissions, content and target. Nil
 // is nothing there.
@@ -98,5 +75,5 @@ type Node struct {
 // Equal says whether two nodes mean the same and lead to the same objects.
 func (n *Node) Equal(o *Node) bool {
 	return n == o || n.Sub == o.Sub && n.Name == o.Name && n.Kind == o.Kind && n.Size == o.Size && n.Hash == o.Hash &&
-		n.Target == o.Target && n.Opaque == o.Opaque && n.Links == o.Links && n.Unsaved == o.Unsaved && n.SameMeta(&o.Entry)
+		n.Target == o.Target && n.Opaque == o.Opaque && n.Links == o.Links && n.Unsaved == o.Unsaved && n.SameMeta(&o.Meta)
 }

@@ -11,12 +11,9 @@ import (
 const (
 	flagOpaque = 1 << iota
 	flagUnsaved
-	flagXattrs
 	flagLinks
 	flagEnd
 )
-
-const MaxNsec = 999_999_999
 
 // AppendEntry writes an entry as it stands in a directory object. sub is the
 // hash of the directory below it.
@@ -29,9 +26,6 @@ func AppendEntry(b []byte, e *Entry, sub content.Hash) []byte {
 	if e.Unsaved != "" {
 		flags |= flagUnsaved
 	}
-	if len(e.Xattrs) > 0 {
-		flags |= flagXattrs
-	}
 	if e.Links != 0 {
 		flags |= flagLinks
 	}
@@ -39,11 +33,7 @@ func AppendEntry(b []byte, e *Entry, sub content.Hash) []byte {
 	if e.Kind == KindWhiteout {
 		return b
 	}
-	b = binary.AppendUvarint(b, uint64(e.Mode))
-	b = binary.AppendUvarint(b, uint64(e.UID))
-	b = binary.AppendUvarint(b, uint64(e.GID))
-	b = codec.AppendVarint(b, e.MTime.Sec)
-	b = binary.AppendUvarint(b, uint64(e.MTime.Nsec))
+	b = AppendMeta(b, &e.Meta)
 	switch e.Kind {
 	case KindFile:
 		b = binary.AppendUvarint(b, uint64(e.Size))
@@ -55,9 +45,6 @@ func AppendEntry(b []byte, e *Entry, sub content.Hash) []byte {
 	}
 	if e.Unsaved != "" {
 		b = codec.AppendBytes(b, e.Unsaved)
-	}
-	if len(e.Xattrs) > 0 {
-		b = AppendXattrs(b, e.Xattrs)
 	}
 	if e.Links != 0 {
 		b = binary.AppendUvarint(b, e.Links)
@@ -84,11 +71,7 @@ func ReadEntry(d *codec.Decoder) (e Entry, sub content.Hash) {
 		d.Fail("a flag on the wrong kind")
 	}
 	e.Opaque = flags&flagOpaque != 0
-	e.Mode = uint32(d.Uvarint(07777))
-	e.UID = uint32(d.Uvarint(1<<32 - 1))
-	e.GID = uint32(d.Uvarint(1<<32 - 1))
-	e.MTime.Sec = d.Varint()
-	e.MTime.Nsec = uint32(d.Uvarint(MaxNsec))
+	e.Meta = ReadMeta(d)
 	switch e.Kind {
 	case KindFile:
 		e.Size = int64(d.Uvarint(1<<63 - 1))
@@ -105,53 +88,10 @@ func ReadEntry(d *codec.Decoder) (e Entry, sub content.Hash) {
 			d.Fail("an empty reason")
 		}
 	}
-	if flags&flagXattrs != 0 {
-		if e.Xattrs = ReadXattrs(d); len(e.Xattrs) == 0 {
-			d.Fail("an empty list of attributes")
-		}
-	}
 	if flags&flagLinks != 0 {
 		if e.Links = d.Uvarint(1<<64 - 1); e.Links == 0 {
 			d.Fail("an empty link group")
 		}
 	}
 	return e, sub
-}
-
-func AppendXattrs(b []byte, xs []Xattr) []byte {
-	b = binary.AppendUvarint(b, uint64(len(xs)))
-	for _, x := range xs {
-		b = codec.AppendBytes(codec.AppendBytes(b, x.Name), x.Value)
-	}
-	return b
-}
-
-func ReadXattrs(d *codec.Decoder) []Xattr {
-	n := d.Count(2)
-	var xs []Xattr
-	for i := range n {
-		x := Xattr{Name: string(d.Bytes()), Value: append([]byte(nil), d.Bytes()...)}
-		if !Kept(x.Name) || len(x.Name) > maxXattrName || strings.IndexByte(x.Name, 0) >= 0 || i > 0 && xs[i-1].Name >= x.Name {
-			d.Fail("an attribute out of order or of a foreign kind")
-		}
-		if d.Failed() != nil {
-			return nil
-		}
-		xs = append(xs, x)
-	}
-	return xs
-}
-
-// The attributes that a checkpoint keeps beside those of users.
-const (
-	Capability = "security.capability"
-	ACLAccess  = "system.posix_acl_access"
-	ACLDefault = "system.posix_acl_default"
-
-	maxXattrName = 255
-)
-
-// Kept says whether restoring may set or remove an attribute of that name.
-func Kept(name string) bool {
-	return strings.HasPrefix(name, "user.") || name == Capability || name == ACLAccess || name == ACLDefault
 }

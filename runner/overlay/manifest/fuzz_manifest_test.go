@@ -11,7 +11,7 @@ import (
 func appendCount(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
 func FuzzManifest(f *testing.F) {
-	e := Entry{Name: "x", Kind: KindFile, Mode: 0o644, Size: 3, Links: 7, Xattrs: []Xattr{{"user.a", nil}}}
+	e := Entry{Name: "x", Kind: KindFile, Meta: Meta{Mode: 0o644, Xattrs: []Xattr{{"user.a", nil}}}, Size: 3, Links: 7}
 	page := append([]byte(pageMagic+"\x02"), AppendEntry(nil, &e, content.Hash{})...)
 	f.Add(append(page, AppendEntry(nil, &Entry{Name: "y", Kind: KindWhiteout}, content.Hash{})...))
 	f.Add(append([]byte(manifestMagic+"\x01\x02"), AppendEntry(nil, &Entry{Kind: KindDir, Opaque: true}, content.Hash{1})...))

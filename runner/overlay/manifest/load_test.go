@@ -46,7 +46,7 @@ var genEntry = rapid.Custom(func(t *rapid.T) Entry {
 	}
 	e.Mode = uint32(rapid.IntRange(0, 07777).Draw(t, "mode"))
 	e.UID, e.GID = rapid.Uint32().Draw(t, "uid"), rapid.Uint32().Draw(t, "gid")
-	e.MTime = Time{rapid.Int64().Draw(t, "sec"), uint32(rapid.IntRange(0, MaxNsec).Draw(t, "nsec"))}
+	e.MTime = Time{rapid.Int64().Draw(t, "sec"), uint32(rapid.IntRange(0, maxNsec).Draw(t, "nsec"))}
 	switch e.Kind {
 	case KindFile:
 		e.Size = rapid.Int64Range(0, math.MaxInt64).Draw(t, "size")

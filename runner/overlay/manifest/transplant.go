@@ -122,7 +122,7 @@ func (t *transplant) leading(path string, g *Tree[*Piece], through bool) Entry {
 	case b != nil && b.Kind == KindDir:
 		return b.Entry
 	}
-	e := Entry{Kind: KindDir, Mode: 0o755}
+	e := Entry{Kind: KindDir, Meta: Meta{Mode: 0o755}}
 	if from != nil {
 		e.UID, e.GID, e.MTime = from.Root.UID, from.Root.GID, from.Root.MTime
 	}

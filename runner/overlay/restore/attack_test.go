@@ -160,11 +160,11 @@ func TestAttackPlanPaths(t *testing.T) {
 	// These are well formed, and lead through a link.
 	p := &Plan{Ops: []Op{
 		{Kind: OpRemove, Path: "out/secret"},
-		{Kind: OpFile, Path: "out/new", What: manifest.KindFile, Mode: 0o644, UID: NoID, GID: NoID},
-		{Kind: OpMkdir, Path: "out/newdir", What: manifest.KindDir, Mode: 0o755, UID: NoID, GID: NoID},
+		{Kind: OpFile, Path: "out/new", What: manifest.KindFile, Meta: manifest.Meta{Mode: 0o644, UID: manifest.NoID, GID: manifest.NoID}},
+		{Kind: OpMkdir, Path: "out/newdir", What: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755, UID: manifest.NoID, GID: manifest.NoID}},
 		{Kind: OpLink, Path: "here", Source: "out/secret", What: manifest.KindFile},
-		{Kind: OpMeta, Path: "out/secret", What: manifest.KindFile, Mode: 0o777, UID: NoID, GID: NoID},
-		{Kind: OpMeta, Path: "out", What: manifest.KindDir, Mode: 0o777, UID: NoID, GID: NoID},
+		{Kind: OpMeta, Path: "out/secret", What: manifest.KindFile, Meta: manifest.Meta{Mode: 0o777, UID: manifest.NoID, GID: manifest.NoID}},
+		{Kind: OpMeta, Path: "out", What: manifest.KindDir, Meta: manifest.Meta{Mode: 0o777, UID: manifest.NoID, GID: manifest.NoID}},
 	}}
 	rep, err := h.execute(bg, s.q, p, NewSource(s.lower, s.bodies))
 	must(t, err)
@@ -184,8 +184,8 @@ func TestAttackSubmount(t *testing.T) {
 	q.Path = "mnt"
 	h.must(q)
 	p := &Plan{Ops: []Op{
-		{Kind: OpFile, Path: "mnt/x", What: manifest.KindFile, Mode: 0o644, UID: NoID, GID: NoID},
-		{Kind: OpMeta, Path: "mnt", What: manifest.KindDir, Mode: 0o711, UID: NoID, GID: NoID},
+		{Kind: OpFile, Path: "mnt/x", What: manifest.KindFile, Meta: manifest.Meta{Mode: 0o644, UID: manifest.NoID, GID: manifest.NoID}},
+		{Kind: OpMeta, Path: "mnt", What: manifest.KindDir, Meta: manifest.Meta{Mode: 0o711, UID: manifest.NoID, GID: manifest.NoID}},
 	}}
 	rep, err := h.execute(bg, s.q, p, NewSource(s.lower, s.bodies))
 	must(t, err)

@@ -41,7 +41,7 @@ func (x *executor) write(dirfd int, name string, op *Op, body *payload) error {
 	}
 	err = body.write(x, fd)
 	if err == nil {
-		err = setAttrs(fd, op, false)
+		err = inode.SetMeta(fd, op.What, &op.Meta, false)
 	}
 	if cerr := unix.Close(fd); err == nil {
 		err = cerr
@@ -91,7 +91,7 @@ func (x *executor) overwrite(dirfd int, name string, op *Op, body *payload) erro
 	if err := body.write(x, fd); err != nil {
 		return err
 	}
-	if err := setAttrs(fd, op, op.SameAttr); err != nil {
+	if err := inode.SetMeta(fd, op.What, &op.Meta, op.SameAttr); err != nil {
 		return err
 	}
 	return nil

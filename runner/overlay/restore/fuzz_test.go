@@ -12,9 +12,9 @@ func FuzzPlan(f *testing.F) {
 	for _, p := range []Plan{
 		{},
 		{Ops: []Op{{Kind: OpRemove, Path: "a/\xff"}}},
-		{Ops: []Op{{Kind: OpFile, Path: "a", What: manifest.KindFile, Mode: 0o4755, UID: NoID, Content: Blob{Size: 5, Lower: true}, InPlace: true, Xattrs: []manifest.Xattr{{Name: "user.a", Value: []byte("v")}}}}},
+		{Ops: []Op{{Kind: OpFile, Path: "a", What: manifest.KindFile, Meta: manifest.Meta{Mode: 0o4755, UID: manifest.NoID, Xattrs: []manifest.Xattr{{Name: "user.a", Value: []byte("v")}}}, Content: Blob{Size: 5, Lower: true}, InPlace: true}}},
 		{Ops: []Op{{Kind: OpLink, Path: "a", What: manifest.KindFile, Source: "b"}, {Kind: OpSymlink, Path: "c", What: manifest.KindSymlink, Target: "/x"}}},
-		{Ops: []Op{{Kind: OpMeta, What: manifest.KindDir, MTime: manifest.Time{Sec: -1, Nsec: 5}}}, Problems: []manifest.Problem{{Path: "p", Text: "t"}}},
+		{Ops: []Op{{Kind: OpMeta, What: manifest.KindDir, Meta: manifest.Meta{MTime: manifest.Time{Sec: -1, Nsec: 5}}}}, Problems: []manifest.Problem{{Path: "p", Text: "t"}}},
 	} {
 		b, _ := p.MarshalBinary()
 		f.Add(b)

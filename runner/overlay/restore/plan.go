@@ -41,23 +41,17 @@ func (k OpKind) String() string {
 	return "unknown"
 }
 
-// NoID as an owner means: as the kernel makes it.
-const NoID = 1<<32 - 1
-
 // Op is one step. Paths are relative to the merged root; "" is the root.
 type Op struct {
-	Kind     OpKind
-	Path     string
-	What     manifest.Kind // what the path is afterwards, but for OpRemove
-	Source   string        // of OpLink: a path that an earlier step, or nothing, touched
-	Target   string        // of OpSymlink
-	Mode     uint32
-	UID, GID uint32 // in the sandbox's user namespace; NoID leaves it
-	MTime    manifest.Time
-	Xattrs   []manifest.Xattr
-	Content  Blob // of OpFile
-	InPlace  bool // of OpFile: write into the inode that is there
-	SameAttr bool // of OpFile with InPlace: it has these extended attributes already
+	Kind          OpKind
+	Path          string
+	What          manifest.Kind // what the path is afterwards, but for OpRemove
+	Source        string        // of OpLink: a path that an earlier step, or nothing, touched
+	Target        string        // of OpSymlink
+	manifest.Meta               // in the sandbox's user namespace
+	Content       Blob          // of OpFile
+	InPlace       bool          // of OpFile: write into the inode that is there
+	SameAttr      bool          // of OpFile with InPlace: it has these extended attributes already
 }
 
 // Blob names the bytes that an OpFile writes.

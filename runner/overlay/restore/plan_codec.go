@@ -65,12 +65,7 @@ func appendOp(b []byte, op *Op) []byte {
 		return b
 	}
 	b = append(b, byte(op.What))
-	b = binary.AppendUvarint(b, uint64(op.Mode))
-	b = binary.AppendUvarint(b, uint64(op.UID))
-	b = binary.AppendUvarint(b, uint64(op.GID))
-	b = codec.AppendVarint(b, op.MTime.Sec)
-	b = binary.AppendUvarint(b, uint64(op.MTime.Nsec))
-	b = manifest.AppendXattrs(b, op.Xattrs)
+	b = manifest.AppendMeta(b, &op.Meta)
 	switch op.Kind {
 	case OpFile:
 		b = binary.AppendUvarint(b, uint64(op.Content.Size))
@@ -103,12 +98,7 @@ func readOp(d *codec.Decoder) (op Op) {
 		d.Fail("a step on the wrong kind")
 		return op
 	}
-	op.Mode = uint32(d.Uvarint(07777))
-	op.UID = uint32(d.Uvarint(NoID))
-	op.GID = uint32(d.Uvarint(NoID))
-	op.MTime.Sec = d.Varint()
-	op.MTime.Nsec = uint32(d.Uvarint(manifest.MaxNsec))
-	op.Xattrs = manifest.ReadXattrs(d)
+	op.Meta = manifest.ReadMeta(d)
 	switch op.Kind {
 	case OpFile:
 		op.Content.Size = int64(d.Uvarint(1<<63 - 1))

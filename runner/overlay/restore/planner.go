@@ -84,7 +84,7 @@ func sandboxID(id uint32, mapped int) (uint32, bool) {
 	if id == uint32(mapped) {
 		return 0, true
 	}
-	return NoID, false
+	return manifest.NoID, false
 }
 
 func (p *planner) problem(path, format string, args ...any) {
@@ -204,7 +204,7 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 			return nil
 		}
 	}
-	if !cur.SameMeta(want.Entry) {
+	if !cur.SameMeta(&want.Meta) {
 		p.add(Op{Kind: OpMeta}, path, want)
 	}
 	return nil
@@ -274,7 +274,7 @@ func (p *planner) visitUnsaved(path string, cur, want *diff.Version) error {
 		}
 		p.lost(path, "%s: it becomes what the project has by now", text)
 	} else {
-		has.Mode, has.Xattrs, has.UID, has.GID = want.Mode, want.Xattrs, want.UID, want.GID
+		has.Meta = want.Meta
 	}
 	has.Unsaved = ""
 	if cur.Is(manifest.KindDir) {
@@ -314,7 +314,7 @@ func (p *planner) visitDir(path string, cur, want *diff.Version) error {
 
 // dirMeta sets a directory's own attributes, after what happened in it.
 func (p *planner) dirMeta(path string, cur, want *diff.Version) {
-	if !p.touched[path] && cur.SameMeta(want.Entry) {
+	if !p.touched[path] && cur.SameMeta(&want.Meta) {
 		return
 	}
 	p.put(Op{Kind: OpMeta}, path, want)
@@ -330,7 +330,7 @@ func (p *planner) visitFile(path string, cur, want *diff.Version, lower bool) er
 			return err
 		}
 		if same {
-			if !cur.SameMeta(want.Entry) || cur.Low != nil && p.up != nil && p.up(path) {
+			if !cur.SameMeta(&want.Meta) || cur.Low != nil && p.up != nil && p.up(path) {
 				p.add(Op{Kind: OpMeta}, path, want)
 			}
 			return nil
@@ -347,7 +347,7 @@ func (p *planner) visitFile(path string, cur, want *diff.Version, lower bool) er
 	if cur.Is(manifest.KindFile) && cur.Low == nil && !p.force[path] && !p.replaces(path, group) {
 		op.InPlace = true
 		// Writing takes capabilities away.
-		op.SameAttr = cur.Unsaved == "" && cur.SameXattrs(want.Entry) &&
+		op.SameAttr = cur.Unsaved == "" && cur.SameXattrs(&want.Meta) &&
 			!slices.ContainsFunc(want.Xattrs, func(x manifest.Xattr) bool { return x.Name == manifest.Capability })
 	}
 	p.add(op, path, want)

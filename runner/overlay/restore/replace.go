@@ -21,7 +21,7 @@ func (x *executor) replace(dirfd int, name string, op *Op, create func(temp stri
 	}
 	fd, err := inode.Beneath(dirfd, temp, unix.O_PATH)
 	if err == nil {
-		err = setAttrs(fd, op, false)
+		err = inode.SetMeta(fd, op.What, &op.Meta, false)
 		_ = unix.Close(fd)
 	}
 	if err == nil {

@@ -61,7 +61,7 @@ func (x *extender) renamed(low *lower.Folder, e *lower.Entry) bool {
 // unseen is what a Base has where the lower has something that the sandbox may not have
 // seen: a file of which nothing is known.
 func unseen(e *lower.Entry) *manifest.Node {
-	return &manifest.Node{Entry: manifest.Entry{Name: e.Name, Kind: manifest.KindFile, Mode: e.Mode, UID: e.UID, GID: e.GID, Unsaved: lower.NotKept(replaced)}}
+	return &manifest.Node{Entry: manifest.Entry{Name: e.Name, Kind: manifest.KindFile, Meta: manifest.Meta{Mode: e.Mode, UID: e.UID, GID: e.GID}, Unsaved: lower.NotKept(replaced)}}
 }
 
 // came says whether a file got its name since the mount.

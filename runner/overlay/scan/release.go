@@ -122,7 +122,7 @@ func (r *releaser) own(path string, n *manifest.Node, e *lower.Entry, low *lower
 	}
 	left.Opaque = false
 	known = &manifest.Node{Entry: e.Entry, Sub: known.Sub}
-	if left.Sub.Count == 0 && e.Mode == n.Mode && e.SameXattrs(&n.Entry) {
+	if left.Sub.Count == 0 && e.Mode == n.Mode && e.SameXattrs(&n.Meta) {
 		left = nil
 	}
 	return left, known, nil
@@ -166,7 +166,7 @@ func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) 
 		}
 		return r.own(path, n, e, low)
 	}
-	same := e.Kind == n.Kind && e.Unsaved == "" && n.Unsaved == "" && e.SameXattrs(&n.Entry)
+	same := e.Kind == n.Kind && e.Unsaved == "" && n.Unsaved == "" && e.SameXattrs(&n.Meta)
 	switch {
 	case n.Kind == manifest.KindDir && e.Kind == n.Kind && !n.Opaque && base != nil && base.Kind == n.Kind:
 		sub := low.Sub(n.Name)

@@ -52,7 +52,7 @@ func TestScanForms(t *testing.T) {
 		t.Error("opaque directories or whiteouts aren't told apart")
 	}
 	want := []manifest.Xattr{{Name: "user.mine", Value: []byte("v")}, {Name: "user.overlay.opaque", Value: []byte("forged")}, {Name: "user.overlay.overlay.x", Value: []byte("nested")}}
-	if got := (&manifest.Entry{Xattrs: want}); !got.SameXattrs(m.Lookup("file")) {
+	if got := (&manifest.Meta{Xattrs: want}); !got.SameXattrs(&m.Lookup("file").Meta) {
 		t.Errorf("attributes %q", m.Lookup("file").Xattrs)
 	}
 	if m.Lookup("meta").Unsaved == "" || len(st.Problems) != 1 {
