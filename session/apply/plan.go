@@ -45,6 +45,7 @@ type planner struct {
 	resolve map[string]api.Resolution // by key
 	hidden  []string                  // what the agent didn't see
 	rules   ruled                     // what policies say of files
+	began   func(path string) bool    // what the project had when the agent started
 	partial bool                      // only some of the changes of a file may be selected
 	chosen  bool                      // by their paths
 	lineage []wrote                   // the applies that stand, newest first
@@ -78,6 +79,7 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 	}
 	defer folder.Close()
 	b := a.planner(ctx, s, folder, sel)
+	b.began = a.began(ctx, s)
 	if b.rules, err = a.rules(s); err != nil {
 		return nil, err
 	}
@@ -304,6 +306,10 @@ func (b *planner) change(c *diff.Change) error {
 		b.left(c.Path, err.Error())
 	case has.Same(want):
 		b.p.There++
+	case b.deleted(c.Path, c.Old, has):
+		return b.conflict(c, c.Path, has, want)
+	case c.Old != nil && c.Old.Kind == has.Kind && special(has.Kind):
+		b.left(c.Path, "the "+has.Kind.String()+" in the project stays: only files, folders and links are taken away or replaced")
 	case still(c.Old, has) && !b.takenBack(c.Path, has, want) || b.ours(c.Path, has):
 		b.step(c, has, want)
 	case !still(c.Old, has) && !b.chosen && b.unchanged(c.Path, want):
@@ -340,7 +346,7 @@ func (b *planner) rename(c *diff.Change) (done bool, err error) {
 	case has.Absent() && there.Same(want):
 		b.p.There++
 		return true, nil
-	case !there.Absent():
+	case !there.Absent() || b.deleted(c.Path, nil, there):
 		return false, nil
 	case (ours || still(c.Old, has) && !b.takenBack(c.From, has, project.State{})) && !b.takenBack(c.Path, there, want):
 		b.step(c, project.State{}, want)
@@ -405,7 +411,7 @@ func (b *planner) want(c *diff.Change) (want project.State, ok bool) {
 		return want, true
 	}
 	switch {
-	case n.Kind != manifest.KindFile && n.Kind != manifest.KindDir && n.Kind != manifest.KindSymlink:
+	case special(n.Kind):
 		b.left(c.Path, "a "+n.Kind.String()+" isn't carried over")
 		return want, false
 	case n.Unsaved != "":
@@ -437,10 +443,13 @@ func still(f *diff.File, has project.State) bool {
 		return has.Kind == manifest.KindFile && has.Size == f.Size && has.MTime == f.MTime && has.Mode&0o777 == f.Mode&0o777 && f.MTime != manifest.Time{}
 	case f.Kind == manifest.KindFile && f.Size == 0 && f.Unsaved == "":
 		return has.Kind == manifest.KindFile && has.Size == 0 && has.Mode&0o777 == f.Mode&0o777
-	case f.Kind == manifest.KindFIFO, f.Kind == manifest.KindSocket, f.Kind == manifest.KindDevice:
-		return false // never written over
 	}
 	return has.Same(wanted(f))
+}
+
+// special are kinds that are never written over.
+func special(k manifest.Kind) bool {
+	return k == manifest.KindFIFO || k == manifest.KindSocket || k == manifest.KindDevice
 }
 
 // bodies leaves out what can't be written, since the record lost its content, as far

@@ -164,7 +164,14 @@ func (r *rolling) roll(s api.Session) error {
 		return err
 	}
 	return r.print(done, func(w io.Writer) {
-		fmt.Fprintf(w, "%s: %s\n", rollbackWords(done), files(done.Files))
+		how := ""
+		if len(plan.Problems) > 0 {
+			how = ", not all as before"
+		}
+		fmt.Fprintf(w, "%s: %s%s\n", rollbackWords(done), files(done.Files), how)
+		for _, t := range plan.Problems {
+			fmt.Fprintf(w, "but %s: %s\n", t.Path, t.Why)
+		}
 		if left := leftWords(done); left != "" {
 			fmt.Fprintln(w, left)
 		}

@@ -158,5 +158,5 @@ func (x *executor) meta(dirfd int, name string, op *Op) error {
 		return err
 	}
 	defer unix.Close(fd)
-	return inode.SetMeta(fd, op.What, &op.Meta, false)
+	return inode.SetMeta(fd, op.What, &op.Meta, op.SameAttr)
 }

@@ -51,7 +51,7 @@ type Op struct {
 	manifest.Meta               // in the sandbox's user namespace
 	Content       Blob          // of OpFile
 	InPlace       bool          // of OpFile: write into the inode that is there
-	SameAttr      bool          // of OpFile with InPlace: it has these extended attributes already
+	SameAttr      bool          // of OpMeta, and of OpFile with InPlace: its extended attributes stay
 }
 
 // Blob names the bytes that an OpFile writes.

@@ -81,7 +81,7 @@ func appendOp(b []byte, op *Op) []byte {
 func readOp(d *codec.Decoder) (op Op) {
 	op.Kind = OpKind(d.Byte())
 	flags := d.Byte()
-	if op.Kind == 0 || op.Kind >= opEnd || flags >= opFlagEnd || flags != 0 && op.Kind != OpFile {
+	if op.Kind == 0 || op.Kind >= opEnd || flags >= opFlagEnd || flags != 0 && op.Kind != OpFile && (flags != opSameAttr || op.Kind != OpMeta) {
 		d.Fail("an unknown step or flag")
 		return op
 	}

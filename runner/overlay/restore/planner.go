@@ -122,7 +122,9 @@ func (p *planner) put(op Op, path string, v *diff.Version) {
 	if (!okUID || !okGID) && op.Kind != OpMeta {
 		p.problem(path, "its owner %d:%d isn't known in the sandbox; it gets the sandbox's own", v.UID, v.GID)
 	}
-	op.Xattrs = p.xattrs(path, v.Xattrs)
+	if !op.SameAttr {
+		op.Xattrs = p.xattrs(path, v.Xattrs)
+	}
 	if op.Kind == OpMeta && v.Kind == manifest.KindDir {
 		p.dirs = append(p.dirs, op)
 		return
@@ -205,9 +207,14 @@ func (p *planner) visit(path string, cur, want *diff.Version) error {
 		}
 	}
 	if !cur.SameMeta(&want.Meta) {
-		p.add(Op{Kind: OpMeta}, path, want)
+		p.add(metaOf(cur, want), path, want)
 	}
 	return nil
+}
+
+// metaOf is the step that sets the attributes of what is there.
+func metaOf(cur, want *diff.Version) Op {
+	return Op{Kind: OpMeta, SameAttr: cur.Unsaved == "" && sameAttrs(&cur.Meta, &want.Meta)}
 }
 
 // visitGone takes something away, but for what is below it and stays.
@@ -317,7 +324,7 @@ func (p *planner) dirMeta(path string, cur, want *diff.Version) {
 	if !p.touched[path] && cur.SameMeta(&want.Meta) {
 		return
 	}
-	p.put(Op{Kind: OpMeta}, path, want)
+	p.put(metaOf(cur, want), path, want)
 }
 
 // visitFile writes a file that isn't as wanted; lower says that its content is the
@@ -331,7 +338,7 @@ func (p *planner) visitFile(path string, cur, want *diff.Version, lower bool) er
 		}
 		if same {
 			if !cur.SameMeta(&want.Meta) || cur.Low != nil && p.up != nil && p.up(path) {
-				p.add(Op{Kind: OpMeta}, path, want)
+				p.add(metaOf(cur, want), path, want)
 			}
 			return nil
 		}
@@ -347,7 +354,7 @@ func (p *planner) visitFile(path string, cur, want *diff.Version, lower bool) er
 	if cur.Is(manifest.KindFile) && cur.Low == nil && !p.force[path] && !p.replaces(path, group) {
 		op.InPlace = true
 		// Writing takes capabilities away.
-		op.SameAttr = cur.Unsaved == "" && cur.SameXattrs(&want.Meta) &&
+		op.SameAttr = cur.Unsaved == "" && sameAttrs(&cur.Meta, &want.Meta) &&
 			!slices.ContainsFunc(want.Xattrs, func(x manifest.Xattr) bool { return x.Name == manifest.Capability })
 	}
 	p.add(op, path, want)
