@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -121,4 +122,28 @@ func visible(r rune) bool {
 		return false
 	}
 	return unicode.IsPrint(r)
+}
+
+// EscapeJSON is JSON of the same value in which no text can do anything to a terminal, or
+// be read otherwise than it is: what Escape would not show stands as \uXXXX. Line breaks
+// between values stay.
+func EscapeJSON(text []byte) []byte {
+	if plain(strings.ReplaceAll(string(text), "\n", "")) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+16)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == '\n' || visible(r) && (r != utf8.RuneError || n > 1):
+			out = append(out, text[:n]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		text = text[n:]
+	}
+	return out
 }

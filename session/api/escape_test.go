@@ -1,6 +1,8 @@
 package api
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -58,4 +60,23 @@ func FuzzEscape(f *testing.F) {
 			t.Fatalf("escaping twice changes %q", e)
 		}
 	})
+}
+
+// Escaped JSON is the same value, and shows what it says.
+func TestEscapeJSON(t *testing.T) {
+	hostile := "a\u009b31m\u202eb\u200bc\u00add\U000e0041\u007f\u2028é漢\x1b]0;x\a \xff <&>\u3000"
+	for _, v := range []any{hostile, map[string]any{hostile: []string{hostile}}, 1.5, nil, "plain"} {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := EscapeJSON(append(b, '\n'))
+		if s := strings.TrimSuffix(string(got), "\n"); Unclear(s) {
+			t.Errorf("it still has %s", Escape(s))
+		}
+		var was, is any
+		if json.Unmarshal(b, &was) != nil || json.Unmarshal(got, &is) != nil || !reflect.DeepEqual(was, is) {
+			t.Errorf("%s became %s", b, got)
+		}
+	}
 }

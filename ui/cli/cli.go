@@ -7,7 +7,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -143,7 +142,7 @@ func (c command) print(v any, plain func(w io.Writer)) error {
 
 func write(out io.Writer, asJSON bool, v any, plain func(w io.Writer)) error {
 	if asJSON {
-		e := json.NewEncoder(out)
+		e := values(out)
 		e.SetIndent("", "  ")
 		return e.Encode(v)
 	}

@@ -187,7 +187,7 @@ func (d *differ) asJSON(all iter.Seq2[api.FileDiff, error]) error {
 			return fmt.Errorf("cannot encode a difference: %w", err)
 		}
 		_, _ = io.WriteString(w, before) // what fails is told by the flush
-		_, err = w.Write(b)
+		_, err = inert{w}.Write(b)
 		before = ",\n  "
 		return err
 	})

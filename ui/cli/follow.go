@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -196,7 +195,7 @@ func (f *follower) feed(ctx context.Context, in io.Reader) {
 // announce says what is held, and what else waits for a person, until the session is over.
 func (f *follower) announce(ctx context.Context) error {
 	if f.events != nil {
-		lines := json.NewEncoder(f.events)
+		lines := values(f.events)
 		return f.each(ctx, f.client.Events, func(e api.Event) error {
 			err := lines.Encode(e)
 			if err != nil {

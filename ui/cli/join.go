@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -122,7 +121,7 @@ func (j Joining) begun(ctx context.Context, cmd *cobra.Command, client *api.Clie
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
+	return values(cmd.OutOrStdout()).Encode(struct {
 		Kind    string      `json:"kind"`
 		Session api.Session `json:"session"`
 		Socket  string      `json:"socket"`

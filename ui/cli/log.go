@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -15,7 +14,7 @@ func logs(connect Connect) *cobra.Command {
 	var follow bool
 	var line *string
 	cmd := onSession(connect, command.toRead, "log [SESSION]", "Print what happened, one line per event, network attempts included", func(c command, s api.Session) error {
-		enc := json.NewEncoder(c.out)
+		enc := values(c.out)
 		f, err := c.filter(s, *line)
 		if err != nil {
 			return err

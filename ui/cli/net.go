@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"strconv"
@@ -47,7 +46,7 @@ func network(connect Connect) *cobra.Command {
 func (c command) attempt(s api.Session, a api.Attempt) error {
 	at := a.At.Sub(s.StartedAt).Round(10 * time.Millisecond)
 	if c.json {
-		return json.NewEncoder(c.out).Encode(a)
+		return values(c.out).Encode(a)
 	}
 	who := a.Program
 	if a.Action != 0 {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -255,7 +254,7 @@ func policySchema(connect Connect) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		e := json.NewEncoder(c.out)
+		e := values(c.out)
 		e.SetIndent("", "  ")
 		e.SetEscapeHTML(false)
 		return e.Encode(s)
