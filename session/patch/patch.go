@@ -38,11 +38,13 @@ func Write(ctx context.Context, w io.Writer, open Open, changes []diff.Change) e
 	var fit []diff.Change
 	internal := 0 // of repositories
 	for _, c := range changes {
-		switch why := unfit(&c); why {
-		case "":
+		switch why := unfit(&c); {
+		case why == "":
 			fit = append(fit, c)
-		case gits:
+		case why == gits:
 			internal++
+		case c.New != nil && c.New.Unsaved != "":
+			p.line("%s%s: %s", api.PatchLost, quote(c.Path), api.Escape(c.New.Unsaved))
 		default:
 			p.line("# not in this patch: %s: %s", quote(c.Path), why)
 		}

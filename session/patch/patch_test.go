@@ -245,7 +245,7 @@ func TestUnfit(t *testing.T) {
 	if err := patch.Write(t.Context(), &out, src.Open, changes); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Count(out.String(), "# not in this patch: ") != 4 || !strings.Contains(out.String(), "2 of git's own files") || strings.Contains(out.String(), "f\n:") {
+	if strings.Count(out.String(), "not in this patch: ") != 4 || !strings.Contains(out.String(), api.PatchLost+"g: too large") || !strings.Contains(out.String(), "2 of git's own files") || strings.Contains(out.String(), "f\n:") {
 		t.Errorf("the patch says\n%s", out.String())
 	}
 	dir := t.TempDir()

@@ -25,8 +25,13 @@ type shape struct {
 func setting(_, before, value, after []byte) bool {
 	quoted := strings.ContainsAny(string(before[len(before)-1:]), `"'`)
 	shell := bytes.HasSuffix(before, []byte("=")) && bytes.Equal(before, bytes.ToUpper(before))
-	return !bytes.HasPrefix(after, []byte("(")) && (quoted || shell || bytes.ContainsAny(value, "0123456789"))
+	return !bytes.HasPrefix(after, []byte("(")) && !version().Match(value) && (quoted || shell || bytes.ContainsAny(value, "0123456789"))
 }
+
+// version is a package's, or a range of them: its name may be any word.
+var version = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[~^<>=!v]{0,3}\s?)\d{1,5}(?:\.(?:\d{1,9}|[x*])){1,3}(?:[-+][a-z]{1,8}(?:\.?\d{1,10})?)?,?$`)
+})
 
 type table struct {
 	shapes     []shape
@@ -118,7 +123,8 @@ var rules = sync.OnceValue(func() table {
 		return !strings.Contains("bearer negotiate digest apikey", strings.ToLower(string(value))) // with nothing behind it
 	}, "authorization")
 	within("bearer token", `bearer\s{1,4}([A-Z0-9+/=_.~-]{16,})`, nil, "bearer")
-	within("cookie", `cookie["']?\s{0,4}:\s{0,4}((?:="[^\r\n"]*"|[^\r\n"']){4,})`, nil, "cookie")
+	// A cookie has a name and a value; a package of that name has a version.
+	within("cookie", `cookie["']?\s{0,4}:\s{0,4}([A-Z0-9_][A-Z0-9_!#$%&*+.^|~-]{0,200}=(?:"[^\r\n"]*"|[^\r\n"']){3,}(?:="[^\r\n"]*"|[^\r\n"'])*)`, nil, "cookie")
 	within("password in an address", `://[^\s/:@"'<>]*:([^\s/"'<>]+)@`, nil, "://")
 	// NAME=value, "name": "value", --name value
 	about := []string{"pass", "secret", "token", "api", "access", "private", "auth", "credential"}
