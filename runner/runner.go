@@ -91,7 +91,7 @@ type Spec struct {
 	Self       string            // this program's file on the host, shown at SelfPath; one that is gone is copied; "" for not
 	SelfAs     []string          // further names that it has there
 	Outer      string            // a host folder beyond Workspace that is an overlay too, at its own path; "" for none
-	OuterAbove []string          // as Above, for Outer
+	OuterLower string            // the folder whose files are shown at Outer
 
 	Argv []string // Argv[0] is looked up in Env's PATH, inside
 	Env  []string

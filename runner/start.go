@@ -284,7 +284,7 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 		if err := os.MkdirAll(s.outer("work"), 0o700); err != nil {
 			return fmt.Errorf("cannot make the session's folders: %w", err)
 		}
-		outer = &box.Outer{Folder: s.spec.Outer, Upper: s.outer("upper"), Work: s.outer("work"), Above: s.spec.OuterAbove}
+		outer = &box.Outer{Folder: s.spec.Outer, Upper: s.outer("upper"), Work: s.outer("work"), Lower: s.spec.OuterLower}
 	}
 	binds, err := s.withSelf()
 	if err != nil {

@@ -31,11 +31,7 @@ const maxBases = 100
 // doesn't end before it is recorded, and soon after it wants to this gives up.
 // Without a base the session goes on: it is there for later.
 func (s *Session) takeBase() {
-	options := base.Options{
-		Folder: s.cfg.Workspace, Lower: s.files.Lower(), Bodies: files.Bodies{Store: s.store},
-		Person: outfit.Person(s.cfg.Home, s.cfg.Env),
-	}
-	first, unmissed := s.info.Base, s.outfit.Unmissed
+	options, first := s.baseOptions(), s.info.Base
 	s.loop.Aside(func() func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		var patience sync.WaitGroup
@@ -52,7 +48,7 @@ func (s *Session) takeBase() {
 			}
 		})
 		stepBack()
-		found, warnings, err := findBase(ctx, options, first, unmissed)
+		found, warnings, err := findBase(ctx, options, first)
 		cancel()
 		patience.Wait()
 		return func() {
@@ -81,11 +77,17 @@ func (s *Session) takeBase() {
 	})
 }
 
-// findBase takes the base and keeps it, packed over the first. It warns of what git has
-// and the agent can't see, and of what of the project the agent can't change, since the
-// kernel doesn't copy a file to the upper whose owner or group the sandbox hasn't got
+func (s *Session) baseOptions() base.Options {
+	return base.Options{
+		Folder: s.cfg.Workspace, Lower: s.files.Lower(), Bodies: files.Bodies{Store: s.store},
+		Person: outfit.Person(s.cfg.Home, s.cfg.Env), Moved: s.outfit.Git.Of,
+	}
+}
+
+// findBase takes the base and keeps it, packed over the first. It warns of what of the
+// project the agent can't change, since the kernel doesn't copy a file to the upper whose owner or group the sandbox hasn't got
 // (EOVERFLOW).
-func findBase(ctx context.Context, o base.Options, first *api.Base, unmissed []string) (found *api.Base, warnings []string, err error) {
+func findBase(ctx context.Context, o base.Options, first *api.Base) (found *api.Base, warnings []string, err error) {
 	rec, err := base.Take(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -97,15 +99,6 @@ func findBase(ctx context.Context, o base.Options, first *api.Base, unmissed []s
 	h, err := rec.Save(context.WithoutCancel(ctx), o.Bodies, earlier)
 	if err != nil {
 		return nil, nil, err
-	}
-	absent := slices.DeleteFunc(rec.Absent(), func(p string) bool { return slices.Contains(unmissed, p) })
-	if len(absent) > 0 {
-		var names []string
-		for _, p := range absent[:min(len(absent), 4)] {
-			names = append(names, api.Escape(api.Trim(p, maxReason)))
-		}
-		warnings = append(warnings, fmt.Sprintf("git has %s, hidden from the agent: to git in the sandbox that looks deleted, and a commit of all changes (git add -A, git commit -a) deletes it, for whoever gets the commit",
-			listed(names, len(absent), 3)))
 	}
 	if n := rec.Foreign; n > 0 {
 		warnings = append(warnings, fmt.Sprintf("the agent can't change what has another owner or group than you, and is told \"Value too large for defined data type\": %d of the project's files and folders, as %s; chgrp %d mends it where only the group is another",

@@ -16,6 +16,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/ledger"
+	"stepbox/session/project"
 )
 
 // past is what is known of a session that goes on after its end. Nothing of it
@@ -31,6 +32,8 @@ type past struct {
 	found   *files.Checkpoint // the files as they were found
 	changed []diff.Change     // between the two
 	kept    bool              // found is recorded already
+
+	gitWords []string // what became of git meanwhile
 }
 
 // takeUp loads a session that has ended and looks at its files, before they are
@@ -209,7 +212,12 @@ func (s *Session) catchUp(ctx context.Context) error {
 // letGo lets go of what the project has by now, as after an apply. It is in a
 // checkpoint, in case it changes there.
 func (s *Session) letGo(ctx context.Context) error {
-	paths, err := s.files.LetGo(ctx, func(left *manifest.Manifest) error {
+	drop, own, err := s.catchUpGit(ctx)
+	s.files.Mounting(s.outfit.Ignores.Ignored, time.Now())
+	if err != nil || own {
+		return err
+	}
+	paths, err := s.files.LetGo(ctx, drop, func(left *manifest.Manifest) error {
 		var events []api.Event
 		if p := s.past; p.last == nil || p.found.ID > p.last.ID {
 			p.kept = true
@@ -225,7 +233,7 @@ func (s *Session) letGo(ctx context.Context) error {
 		s.line.Last = s.newCheckpoint(root, left, s.past.found.ID)
 		return s.recorded(append(events, s.line.Event(s.line.Last, 0))...)()
 	})
-	if len(paths) > 0 {
+	if paths = slices.DeleteFunc(paths, func(path string) bool { return project.Never(path) != "" }); len(paths) > 0 {
 		s.note(false, "let go of what the project has as it was here (%s): the agent sees the project's own, and what becomes of it", listed(api.EscapeAll(paths[:min(len(paths), 4)]), len(paths), 3))
 	}
 	return err
@@ -287,7 +295,7 @@ func (s *Session) goOn() {
 		})
 	}
 	s.note(p.Session.Live(), "%s", p.said(s.info.Runs()))
-	for _, words := range p.Words {
+	for _, words := range append(p.gitWords, p.Words...) {
 		s.note(true, "%s", words)
 	}
 	if len(p.changed) > 0 {

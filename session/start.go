@@ -326,7 +326,12 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	state := s.store.SessionDir(cfg.ID)
 	s.rules = policy.Builtin().With(s.profile.Layer())
 	place := home.Of(cfg.HomeKind, cfg.DataDir, state, cmp.Or(cfg.HomeOf, s.profile.Name))
+	began := ""
+	if cfg.Resume || cfg.Parent != nil {
+		began = state
+	}
 	of, err := outfit.For(outfit.Needs{
+		Git:       began,
 		Workspace: cfg.Workspace, StateDir: state, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: place.Folder,
 		Argv: cfg.Argv, Env: cfg.Env, Profile: s.profile, Hooks: cfg.Program != "", Rules: s.rules.With(s.read.Layers()...), Extras: cfg.Extras, Vars: cfg.Vars,
 	})
@@ -378,6 +383,9 @@ func warnings(of *outfit.Outfit) (out []string) {
 		out = append(out, "the agent doesn't tell Stepbox what it does: this host has a "+file+" of its own")
 	}
 	out = append(out, api.EscapeAll(of.Unshown)...)
+	if len(of.Committed) > 0 {
+		out = append(out, fmt.Sprintf("git has %s, which looks like a secret: it isn't hidden, since the agent has it in history anyway", listed(api.EscapeAll(of.Committed[:min(len(of.Committed), 4)]), len(of.Committed), 3)))
+	}
 	if of.NoGit != "" {
 		out = append(out, "git can't be used: the project's repository isn't shown: "+api.Escape(of.NoGit))
 	}

@@ -6,37 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"io/fs"
-	"path/filepath"
 )
-
-// Unmissed has git take files of a repository that aren't shown for unchanged: else they
-// look deleted to it, and a commit of all changes deletes them for whoever gets it. It
-// writes, below a folder of the caller's, what is to be shown in place of an index in
-// which they aren't meant to be in the working tree, as git update-index --skip-worktree
-// says. At is the repository's folder, relative to base; hides is asked about paths from
-// the working tree's root. It returns the paths that are marked so: none of an index that
-// can't be written anew, as one that is split or sparse, which stays as it is.
-func Unmissed(base, to, at string, hides func(path string) bool) (unmissed []string, err error) {
-	data, err := ReadFile(filepath.Join(base, at, "index"), maxIndex)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return nil, err
-	}
-	data, err = without(data, func(path string) bool {
-		if hides(path) {
-			unmissed = append(unmissed, path)
-			return true
-		}
-		return false
-	})
-	if err != nil || len(unmissed) == 0 {
-		return nil, nil
-	}
-	return unmissed, writeServed(base, to, filepath.Join(at, "index"), data)
-}
 
 const (
 	assumeValid = 0x8000

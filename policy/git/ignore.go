@@ -85,10 +85,17 @@ const maxPatterns = 20_000
 // without symbolic links. Of the folders below it, ReadFolder reads the rules.
 // A folder outside of any repository has rules too, if it has a .gitignore.
 func Open(project string, person Person) *Repository {
+	return OpenAs(project, person, func(dir string) string { return dir })
+}
+
+// OpenAs is Open for a repository whose folder, and the common one of linked working
+// trees, are read elsewhere: where they are is asked of moved.
+func OpenAs(project string, person Person, moved func(dir string) string) *Repository {
 	r := &Repository{root: project, folders: map[string][]pattern{}}
 	if root, _ := Above(project); root != "" {
 		r.root = root
 		r.metadata, r.common = repositoryAt(root)
+		r.metadata, r.common = moved(r.metadata), moved(r.common)
 	}
 	if r.root != project {
 		r.prefix = strings.TrimPrefix(strings.TrimPrefix(project, r.root), "/")

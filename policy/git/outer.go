@@ -65,57 +65,43 @@ func leadsBack(metadata, root string) bool {
 	return to != "" && beside(metadata, to) == root
 }
 
-// ServeOuter writes, below a folder of the caller's, what is to be shown in place of
-// files of an Outer folder: configurations without their secrets and, for a project
-// that is a part of a working tree, an index in which nothing else is meant to be
-// there, since nothing else is shown. Without that, git would take all the rest of
-// the working tree for deleted.
-//
-// Hides says whether a file of the project isn't shown. Those of them that git has are
-// returned; see Unmissed.
-func ServeOuter(project, folder, to string, hides func(rel string) bool) (unmissed []string, err error) {
+// ServeOuter writes, in a copy of an Outer folder, what is to be shown in place of some of
+// its files: configurations without their secrets and, for a project that is a part of a
+// working tree, an index in which nothing else is meant to be there, since nothing else is
+// shown. Without that, git would take all the rest of the working tree for deleted.
+func ServeOuter(project, folder, to string) error {
 	root, metadata := Above(project)
 	at, err := filepath.Rel(folder, metadata)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	_, hidden, err := Serve(folder, to, []string{".", at})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(hidden) > 0 {
-		return nil, fmt.Errorf("%q can't be read", filepath.Join(folder, hidden[0]))
+		return fmt.Errorf("%q can't be read", filepath.Join(folder, hidden[0]))
 	}
 	if root == project {
-		return Unmissed(folder, to, at, hides)
+		return nil
 	}
 	part := strings.TrimPrefix(project, root+"/") + "/"
-	data, err := ReadFile(filepath.Join(metadata, "index"), maxIndex)
-	if err != nil {
-		return nil, fmt.Errorf("the index of %q can't be read: %w", root, err)
+	data, err := ReadFile(filepath.Join(to, at, "index"), maxIndex)
+	if err == nil {
+		data, err = without(data, func(path string) bool { return !strings.HasPrefix(path, part) })
 	}
-	data, err = without(data, func(path string) bool {
-		rel, in := strings.CutPrefix(path, part)
-		if in && hides(rel) {
-			unmissed = append(unmissed, rel)
-		}
-		return !in || hides(rel)
-	})
 	if err != nil {
-		return nil, fmt.Errorf("the index of %q can't be used for a part of the working tree: %w", root, err)
+		return fmt.Errorf("the index of %q can't be used for a part of the working tree: %w", root, err)
 	}
 	if err := writeServed(folder, to, filepath.Join(at, "index"), data); err != nil {
-		return nil, err
+		return err
 	}
-	return unmissed, sparse(folder, to, at, part)
+	return sparse(folder, to, at, part)
 }
 
 // sparse writes a configuration by which only a part of a working tree is meant to be there.
 func sparse(folder, to, at, part string) error {
-	config, err := os.ReadFile(filepath.Join(to, "config")) // as it is served
-	if errors.Is(err, os.ErrNotExist) {
-		config, err = ReadFile(filepath.Join(folder, "config"), maxConfig)
-	}
+	config, err := ReadFile(filepath.Join(to, "config"), maxConfig)
 	if err != nil {
 		return err
 	}
@@ -127,7 +113,11 @@ func sparse(folder, to, at, part string) error {
 	if err := os.MkdirAll(info, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(info, "sparse-checkout"), []byte("/"+literalPattern(part)+"\n"), 0o644)
+	file := filepath.Join(info, "sparse-checkout")
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(file, []byte("/"+literalPattern(part)+"\n"), 0o644)
 }
 
 // literalPattern is a pattern that matches a path and nothing else.

@@ -64,13 +64,13 @@ func TestNarrow(t *testing.T) {
 			shell(t, root, `git init -q --object-format=`+format+` .; mkdir -p 'a b/[c]' other; for i in $(seq 60); do echo $i >other/$i; echo $i >"a b/[c]/file with a name $i"; done
 ln -s x other/link; git add -A; git commit -qm first; echo later >'a b/[c]/new'; git add -N 'a b/[c]/new'; git update-index --assume-unchanged other/5; git update-index --index-version `+version)
 			project, front := filepath.Join(root, "a b/[c]"), filepath.Join(t.TempDir(), "front")
-			absent, err := ServeOuter(project, filepath.Join(root, ".git"), front, func(rel string) bool { return rel == "file with a name 7" })
-			if err != nil || !slices.Equal(absent, []string{"file with a name 7"}) {
-				t.Fatal(absent, err)
+			shell(t, root, "cp -a .git "+front)
+			if err := ServeOuter(project, filepath.Join(root, ".git"), front); err != nil {
+				t.Fatal(err)
 			}
 			before := shell(t, root, "git ls-files -s")
 			// What an overlay would do.
-			shell(t, root, "cp -a "+front+"/. .git/; rm -r other 'a b/[c]/file with a name 7'")
+			shell(t, root, "cp -a "+front+"/. .git/; rm -r other")
 			if got := shell(t, root, "git status --porcelain"); strings.TrimSpace(got) != `A "a b/[c]/new"` {
 				t.Errorf("version %s, %s: git finds changes:\n%s", version, format, got)
 			}

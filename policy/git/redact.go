@@ -201,6 +201,9 @@ func writeServed(project, to, rel string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be another name of the person's file
+		return err
+	}
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return err
 	}

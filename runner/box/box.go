@@ -73,10 +73,10 @@ type Spec struct {
 // Outer is a folder beyond the project that is an overlay too, at its own path: the
 // repository of a project that is a linked working tree, a submodule or a part of one.
 type Outer struct {
-	Folder string   // host path
-	Upper  string   // the overlay's upper folder; kept
-	Work   string   // its work folder
-	Above  []string // host folders whose files stand in front of Folder's, topmost first
+	Folder string // host path
+	Upper  string // the overlay's upper folder; kept
+	Work   string // its work folder
+	Lower  string // the host folder whose files are shown there
 }
 
 // Bind is a host file or folder to show, which nothing inside can change.

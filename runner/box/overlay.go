@@ -73,10 +73,7 @@ func (l *layout) addWorkspace(spec Spec, mounts []*mountinfo.Info) error {
 		return fmt.Errorf("cannot use %q as a project: %q is mounted below it, and the kernel can't put such a folder under an overlay; start in a folder without mounts below it", spec.Workspace, below[0])
 	}
 	if o := spec.Outer; o != nil {
-		if below := submounts(mounts, o.Folder); len(below) > 0 {
-			return fmt.Errorf("cannot show the project's repository %q: %q is mounted below it", o.Folder, below[0])
-		}
-		if err := l.overUpper(o.Folder, o.Folder, layers(o.Folder, o.Above), o.Upper, o.Work); err != nil {
+		if err := l.overUpper(o.Folder, o.Folder, escape(o.Lower), o.Upper, o.Work); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,6 @@ package base
 import (
 	"context"
 	"fmt"
-	"path"
 
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
@@ -43,19 +42,6 @@ type Repository struct {
 	// Unread says why the index couldn't be read. All files are Entries then,
 	// by their names and attributes.
 	Unread string
-}
-
-// Absent are the files, from the project, that git has and the agent can't see: to git in
-// the sandbox they look deleted.
-func (r *Record) Absent() (out []string) {
-	for _, repo := range r.Repositories {
-		for _, t := range repo.Tracked {
-			if len(t.Hash) == 0 && t.Stage == 0 && !t.Sparse {
-				out = append(out, path.Join(repo.Path, t.Path))
-			}
-		}
-	}
-	return out
 }
 
 // Tracked is what an index has under a path.

@@ -21,7 +21,8 @@ type Options struct {
 	Folder string       // the project, absolute and without links
 	Lower  *lower.Lower // the same, without what is hidden
 	Person git.Person
-	Bodies content.Bodies // where contents are kept
+	Bodies content.Bodies          // where contents are kept
+	Moved  func(dir string) string // where a repository's folder is read; see git.OpenAs
 }
 
 // limits bound a record.
@@ -45,8 +46,11 @@ var errMany = errors.New("too many names")
 // When ctx ends it returns what it has, which is said to be incomplete; it fails
 // only if contents can't be kept.
 func Take(ctx context.Context, o Options) (*Record, error) {
+	if o.Moved == nil {
+		o.Moved = func(dir string) string { return dir }
+	}
 	t := &taker{Options: o, ctx: ctx, left: most, collector: lower.NewCollector(o.Bodies), rec: &Record{}, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
-	t.enter("", git.Open(o.Folder, o.Person))
+	t.enter("", git.OpenAs(o.Folder, o.Person, o.Moved))
 	err := o.Lower.Walk(ctx, t.name)
 	for len(t.scopes) > 0 {
 		t.leave(err == nil)
@@ -185,7 +189,7 @@ func (t *taker) nested(s *scope, rel string, n *lower.Found) *scope {
 	if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil || len(t.rec.Repositories)+len(t.scopes) >= maxRepositories {
 		return nil
 	}
-	r := git.Open(dir, t.Person)
+	r := git.OpenAs(dir, t.Person, t.Moved)
 	if root, _ := r.Root(); root != dir {
 		return nil
 	}

@@ -479,14 +479,3 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
-
-// What git has and the agent can't see is named, from the project.
-func TestAbsent(t *testing.T) {
-	r := &Record{Repositories: []Repository{
-		{Tracked: []Tracked{{Path: ".npmrc"}, {Path: "a", Hash: []byte{1}}, {Path: "far", Sparse: true}, {Path: "torn", Stage: 2}}},
-		{Path: "sub", Tracked: []Tracked{{Path: ".env"}}},
-	}}
-	if got := r.Absent(); !slices.Equal(got, []string{".npmrc", "sub/.env"}) {
-		t.Errorf("it names %q", got)
-	}
-}

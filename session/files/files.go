@@ -80,9 +80,15 @@ func (f *Files) Attach(upper string, open inode.Opener, ignored func(path string
 	if err != nil {
 		return fmt.Errorf("cannot read the session's files: %w", err)
 	}
-	scanner.Keep(scan.Keep{Lower: f.lower, Ignored: ignored, Mounted: mounted})
 	f.scanner = scanner
+	f.Mounting(ignored, mounted)
 	return nil
+}
+
+// Mounting says that the upper will be mounted only now: what was changed in front of the
+// project until then is no change that the agent saw.
+func (f *Files) Mounting(ignored func(path string, dir bool) bool, now time.Time) {
+	f.scanner.Keep(scan.Keep{Lower: f.lower, Ignored: ignored, Mounted: now})
 }
 
 // Recorded reads what a session left in the record and nothing else.
@@ -288,12 +294,12 @@ func (f *Files) GoOn(cp Checkpoint) { f.scanner.GoOn(cp.Manifest) }
 
 // LetGo takes out of the upper what the project folder has as well by now, so that
 // the agent sees that and what becomes of it. The sandbox must not be there yet.
-// Keep gets the state that will be left before anything goes, unless nothing does.
-// It gives the paths that went.
-func (f *Files) LetGo(ctx context.Context, keep func(*manifest.Manifest) error) ([]string, error) {
+// Drop says which files of a repository's own folder go, too. Keep gets the state that will
+// be left before anything goes, unless nothing does. It gives the paths that went.
+func (f *Files) LetGo(ctx context.Context, drop func(path string) bool, keep func(*manifest.Manifest) error) ([]string, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
-	gone, err := f.scanner.Release(ctx, keep)
+	gone, err := f.scanner.Release(ctx, drop, keep)
 	f.mu.Lock()
 	f.current = f.scanner.Last() // the state of before isn't there any more
 	f.mu.Unlock()

@@ -145,7 +145,7 @@ func TestTakeBackAfterLettingGo(t *testing.T) {
 	l.did("x 0\n1\n2\n")
 	two := l.Last.ID
 	l.applied("x", "0\n1\n2\n", 0)
-	gone, err := l.LetGo(t.Context(), func(left *manifest.Manifest) error {
+	gone, err := l.LetGo(t.Context(), nil, func(left *manifest.Manifest) error {
 		root, err := l.Save(t.Context(), left)
 		l.Last = l.Number(root, left, two)
 		l.Remember(l.Last)

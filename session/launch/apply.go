@@ -29,7 +29,7 @@ func applier(st *store.Store, h *files.History, dir string, env []string, owner 
 		Journals: project.Journals{Dir: filepath.Join(dir, "journals"), Bodies: files.Bodies{Store: st}},
 		Person:   git.Person{Home: home, Config: os.Getenv("XDG_CONFIG_HOME")},
 		Sandbox: func(s api.Session) apply.Sandbox {
-			return scratch.New(scratch.Config{Store: st, Workspace: s.Folder, Home: home, Env: env, Hidden: s.HiddenPaths, Outer: filepath.Join(st.SessionDir(s.ID), "outer", "upper"), DataDir: dir})
+			return scratch.New(scratch.Config{Store: st, Workspace: s.Folder, Home: home, Env: env, Hidden: s.HiddenPaths, Folder: st.SessionDir(s.ID), DataDir: dir})
 		},
 		Rules: func(s api.Session) (*policy.Policy, error) {
 			now := rules.Look(policiesOf(home, os.Getenv("XDG_CONFIG_HOME"), dir, s.Folder))

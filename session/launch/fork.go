@@ -8,6 +8,7 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/files"
+	"stepbox/session/frozen"
 	"stepbox/session/scratch"
 	"stepbox/session/tree"
 	"stepbox/store"
@@ -40,10 +41,13 @@ func layOut(ctx context.Context, st *store.Store, cfg *session.Config) error {
 		return bad(err)
 	}
 	first := &manifest.Manifest{Root: cfg.Laid.Base.Root}
+	if err := frozen.Fork(st.SessionDir(p.ID), st.SessionDir(cfg.ID)); err != nil {
+		return bad(err)
+	}
 	p.Inexact, p.More = tree.Told(gaps)
 	p.Checkpoint = t.At.Checkpoint
 	err = scratch.New(scratch.Config{
-		Store: st, Workspace: cfg.Workspace, Home: cfg.Home, Env: cfg.Env, Hidden: t.Session.HiddenPaths, DataDir: cfg.DataDir, Limits: cfg.Limits,
+		Store: st, Workspace: cfg.Workspace, Home: cfg.Home, Env: cfg.Env, Hidden: t.Session.HiddenPaths, Folder: st.SessionDir(cfg.ID), DataDir: cfg.DataDir, Limits: cfg.Limits,
 	}).Lay(ctx, st.SessionDir(cfg.ID), upper, func(path string) bool {
 		return !upper.Lookup(path).Same(first.Lookup(path)) // what the other session did
 	})

@@ -20,6 +20,7 @@ import (
 	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/session/api"
+	"stepbox/session/frozen"
 )
 
 // Needs says for whom a sandbox is made. Paths are absolute host paths.
@@ -36,6 +37,7 @@ type Needs struct {
 	Rules     *policy.Policy  // whose files, variables and mounts count; nil: the built-in
 	Extras    Extras
 	Vars      []string // variables that the person gives: NAME, which passes, or NAME=value
+	Git       string   // the folder of the session whose git is shown; "": what git is now is taken into StateDir
 }
 
 // Outfit is what a sandbox is made of.
@@ -47,7 +49,8 @@ type Outfit struct {
 	Unshown   []string        // what isn't shown that the person named, and why
 	Hidden    []string        // files and folders of the project that are there and aren't shown
 	Redacted  []string        // files that are shown without their secrets
-	Unmissed  []string        // those of the hidden that git has, and that it takes for unchanged inside
+	Committed []string        // files that would be hidden if git hadn't them: the agent has them in history
+	Git       frozen.Git      // what git is inside
 	Whole     bool            // all of the project was looked at
 	Dirs      []api.Dir       // what is shown besides the project, by rules or Extras
 	Caches    []string        // the person's build caches that are shown
@@ -80,14 +83,9 @@ func For(n Needs) (*Outfit, error) {
 	if err != nil {
 		return nil, err
 	}
-	above, served, err := found.serve(n.Workspace, filepath.Join(n.StateDir, "served"))
+	repositories, err := found.git(n)
 	if err != nil {
 		return nil, err
-	}
-	outer, front, err := found.repository(n.Workspace, filepath.Join(n.StateDir, "outer"))
-	noGit := ""
-	if err != nil {
-		noGit = err.Error()
 	}
 	path := pathOf(n.Env)
 	programs, where := tools(n.Argv[0], n.Env, n.Home, n.Workspace, n.DataDir)
@@ -104,7 +102,7 @@ func For(n Needs) (*Outfit, error) {
 	}
 	env, unset := withGiven(variables(slices.Concat(environ(n, path), where, trusted.vars), n), n)
 	lacking := lacking(env, n)
-	if outer != "" {
+	if repositories.Outer != "" {
 		env = append(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM=1") // a project that is a part of a working tree is a mount of its own
 	}
 	var etc map[string][]byte
@@ -121,11 +119,11 @@ func For(n Needs) (*Outfit, error) {
 	}
 	return &Outfit{
 		Undecided: undecided,
-		Dirs:      dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, trusted.unshown), Authorities: trusted.authorities, Unset: unset, Lacking: lacking, NoGit: noGit, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: served, Unmissed: found.unmissed, Whole: found.whole,
+		Dirs:      dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, trusted.unshown), Authorities: trusted.authorities, Unset: unset, Lacking: lacking, NoGit: repositories.NoGit, Git: repositories.Git, Committed: found.committed, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: repositories.Redacted, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
-			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: above, Outer: outer, OuterAbove: front,
-			Binds: slices.Concat(binds, builds, trusted.binds),
+			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: repositories.above(), Outer: repositories.Outer, OuterLower: frozen.OuterLayer(repositories.Folder),
+			Binds: slices.Concat(binds, builds, trusted.binds, repositories.stores()),
 			Argv:  n.Profile.Args(n.Argv, args...), Env: env, Etc: etc,
 		},
 	}, nil
@@ -136,25 +134,6 @@ func For(n Needs) (*Outfit, error) {
 func Hidden(workspace string, person git.Person) []string {
 	found := look(workspace, person, maxSurveyed, nil)
 	return slices.Concat(found.hidden, found.toCome)
-}
-
-// repository is the folder of the project's repository, if that is outside of the
-// project, and what stands in front of it.
-func (s *survey) repository(workspace, dir string) (folder string, front []string, err error) {
-	if folder, err = git.Outer(workspace); folder == "" || err != nil {
-		return "", nil, err
-	}
-	served := filepath.Join(dir, "served")
-	if err = os.RemoveAll(served); err == nil { // an earlier start's
-		s.unmissed, err = git.ServeOuter(workspace, folder, served, s.hides)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	if _, err := os.Lstat(served); err == nil {
-		front = []string{served}
-	}
-	return folder, front, nil
 }
 
 // ProfileFor is the profile, of a set, of a program that is started with an environment in

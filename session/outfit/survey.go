@@ -1,7 +1,6 @@
 package outfit
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -36,7 +35,7 @@ type survey struct {
 	repos   []string // folders named .git and bare repositories, relative
 	whole   bool     // all of the project was looked at
 
-	unmissed []string // those of the hidden that git takes for unchanged
+	committed []string // what would be hidden if git hadn't it
 
 	files  map[fileID]bool // secrets that have further names
 	looked []string        // folders that were looked into, relative
@@ -78,6 +77,7 @@ func look(workspace string, person git.Person, most int, hide []policy.FileRule)
 	}
 	s.hide(workspace, hide)
 	s.hideLinks(workspace)
+	s.show(workspace)
 	s.toCome = slices.DeleteFunc(s.toCome, func(rel string) bool {
 		_, err := os.Lstat(filepath.Join(workspace, rel))
 		return err == nil
@@ -134,48 +134,35 @@ func linked(e fs.DirEntry) fileID {
 	return fileID{uint64(st.Dev), st.Ino}
 }
 
-// serve writes the repositories' configurations without their secrets, and
-// hides those that can't be read. It returns the layers of the overlay to show in
-// front of the project, and what was replaced.
-func (s *survey) serve(workspace, dir string) (above, served []string, err error) {
-	if err = os.RemoveAll(dir); err == nil { // an earlier start's
-		var hidden []string
-		served, hidden, err = git.Serve(workspace, dir, s.repos)
-		s.hidden = append(s.hidden, hidden...)
+// show shows again what git has: whoever has the repository has it in history, and a
+// file that git has and that isn't there looks deleted to it, so that a commit of all
+// changes would delete it for whoever gets the commit.
+func (s *survey) show(workspace string) {
+	if len(s.hidden) == 0 {
+		return
 	}
-	if err == nil {
-		err = s.unmiss(workspace, dir)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot take the secrets out of the project's git configuration: %w", err)
-	}
-	if len(served)+len(s.unmissed) > 0 {
-		above = []string{dir}
-	}
-	return above, served, nil
-}
-
-// hides says whether a file of the project isn't shown.
-func (s *survey) hides(rel string) bool {
-	return slices.ContainsFunc(s.hidden, func(h string) bool { return manifest.Within(rel, h) })
-}
-
-// unmiss has git take what is hidden of the project's repositories for unchanged.
-func (s *survey) unmiss(workspace, dir string) error {
-	for _, metadata := range s.repos {
-		root := path.Dir(metadata)
-		if path.Base(metadata) != ".git" || root == "." && !slices.ContainsFunc(s.hidden, s.ignores.Tracked) {
-			continue
-		}
-		unmissed, err := git.Unmissed(workspace, dir, metadata, func(rel string) bool { return s.hides(path.Join(root, rel)) })
-		if err != nil {
-			return err
-		}
-		for _, rel := range unmissed {
-			s.unmissed = append(s.unmissed, path.Join(root, rel))
+	nested := map[string]*git.Repository{".": s.ignores}
+	for _, at := range s.repos {
+		if root := path.Dir(at); path.Base(at) == ".git" && root != "." {
+			nested[root] = nil
 		}
 	}
-	return nil
+	s.hidden = slices.DeleteFunc(s.hidden, func(rel string) bool {
+		root := path.Dir(rel)
+		for ; root != "."; root = path.Dir(root) {
+			if _, ok := nested[root]; ok {
+				break
+			}
+		}
+		if nested[root] == nil {
+			nested[root] = git.Open(filepath.Join(workspace, root), git.Person{})
+		}
+		tracked := nested[root].Tracked(strings.TrimPrefix(rel, root+"/"))
+		if tracked {
+			s.committed = append(s.committed, rel)
+		}
+		return tracked
+	})
 }
 
 // entry judges one name; what comes back is a folder to look into.
@@ -184,7 +171,7 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 	switch {
 	case e.IsDir() && name == ".git":
 		s.repos = append(s.repos, rel)
-	case e.IsDir() && policy.SecretFolder(name):
+	case e.IsDir() && policy.SecretFolder(name) && !s.ignores.Tracked(rel): // else what git hasn't of it is
 		s.hidden = append(s.hidden, rel)
 	case e.IsDir():
 		if !bulky[name] && !(built[name] && s.ignores.Ignored(rel, true)) {
@@ -201,7 +188,7 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 		if of := policy.SampleOf(name); of != "" {
 			s.toCome = append(s.toCome, path.Join(path.Dir(rel), of))
 		}
-		if policy.SecretFile(name) || policy.SecretPath(rel) || policy.SecretIfIgnored(name) && s.ignores.Ignored(rel, false) {
+		if policy.SecretFile(name) || policy.SecretPath(rel) || slices.ContainsFunc(strings.Split(path.Dir(rel), "/"), policy.SecretFolder) || policy.SecretIfIgnored(name) && s.ignores.Ignored(rel, false) {
 			s.hidden = append(s.hidden, rel)
 			s.alias(e)
 		}

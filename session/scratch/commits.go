@@ -146,7 +146,7 @@ func (s *Scratch) git(ctx context.Context, state *manifest.Manifest, list []*rep
 		return context.Cause(ctx)
 	}
 	ran, err := s.run(ctx, job{
-		state: state, argv: argv, temp: temp, wall: gitTime, home: "[safe]\n\tdirectory = *\n",
+		state: state, argv: argv, temp: temp, wall: gitTime, git: true, home: "[safe]\n\tdirectory = *\n",
 		after: func(dir string) error {
 			for i, r := range asked {
 				prefix := filepath.Join(dir, "state", "tmp", strconv.Itoa(i+1)) + "."

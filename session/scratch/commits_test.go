@@ -176,14 +176,15 @@ func TestWhereTheGitFolderIsOutside(t *testing.T) {
 	if err != nil || len(got.List)+len(got.Notes) > 0 {
 		t.Errorf("nothing was written: %v, %+v", err, got)
 	}
-	inner.cfg.Outer = filepath.Join(t.TempDir(), "upper")
+	inner.cfg.Folder = t.TempDir()
+	upper := inner.cfg.outer()
 	for _, dir := range []string{"refs/heads", "objects/pack"} {
-		r.must(os.MkdirAll(filepath.Join(inner.cfg.Outer, dir), 0o755))
+		r.must(os.MkdirAll(filepath.Join(upper, dir), 0o755))
 	}
-	r.must(unix.Mkfifo(filepath.Join(inner.cfg.Outer, "refs/heads/fifo"), 0o644))
-	r.must(os.Symlink("/nowhere/at/all", filepath.Join(inner.cfg.Outer, "HEAD")))
-	r.must(os.WriteFile(filepath.Join(inner.cfg.Outer, "refs/heads/bad"), []byte("nonsense\n"), 0o644))
-	r.must(os.WriteFile(filepath.Join(inner.cfg.Outer, "config"), []byte("[core]\n\tfsmonitor = touch /tmp/ran\n[alias]\n\tbundle = !touch /tmp/ran\n"), 0o644))
+	r.must(unix.Mkfifo(filepath.Join(upper, "refs/heads/fifo"), 0o644))
+	r.must(os.Symlink("/nowhere/at/all", filepath.Join(upper, "HEAD")))
+	r.must(os.WriteFile(filepath.Join(upper, "refs/heads/bad"), []byte("nonsense\n"), 0o644))
+	r.must(os.WriteFile(filepath.Join(upper, "config"), []byte("[core]\n\tfsmonitor = touch /tmp/ran\n[alias]\n\tbundle = !touch /tmp/ran\n"), 0o644))
 	if got, err := inner.Fetch(t.Context(), "s1", nil, nil); err != nil || len(got.List) > 0 || got.Ref != "" {
 		t.Errorf("of nonsense there is %v, %+v", err, got)
 	}

@@ -22,12 +22,12 @@ import (
 // nil else. The error says why the session didn't show it.
 func (s *Scratch) outer() (*repository, error) {
 	folder, err := git.Outer(s.cfg.Workspace)
-	if folder == "" || err != nil || s.cfg.Outer == "" {
+	if folder == "" || err != nil || s.cfg.Folder == "" {
 		return nil, err
 	}
 	changed := false
 	for _, name := range []string{"HEAD", "packed-refs", "refs", "worktrees"} {
-		_ = filepath.WalkDir(filepath.Join(s.cfg.Outer, name), func(_ string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(filepath.Join(s.cfg.outer(), name), func(_ string, d fs.DirEntry, err error) error {
 			changed = changed || err == nil && !d.IsDir()
 			return nil // what can't be read is of no use
 		})
@@ -37,6 +37,9 @@ func (s *Scratch) outer() (*repository, error) {
 	}
 	return &repository{dir: folder}, nil
 }
+
+// outer is what the session wrote of that repository: its overlay's upper folder.
+func (c *Config) outer() string { return filepath.Join(c.Folder, "outer", "upper") }
 
 // at is where a repository's folder is.
 func (s *Scratch) at(r *repository) string {

@@ -46,7 +46,7 @@ type Config struct {
 	Home      string   // the person's home folder
 	Env       []string // the person's environment; most of it stays outside
 	Hidden    []string // what the session hid of the project, relative; what one would hide today is hidden as well
-	Outer     string   // what the session wrote of the project's repository, if that is outside of it: its overlay's upper folder
+	Folder    string   // the session's own, where what git is in it is
 	DataDir   string   // the store's folder
 	Limits    runner.Limits
 }
@@ -76,6 +76,7 @@ type job struct {
 	home   string            // its .gitconfig; "" for none
 	temp   map[string]string // files of its /tmp, by name
 	wall   time.Duration
+	git    bool                   // git is what it is in the session
 	builds bool                   // it may use what builds have fetched and made
 	told   func([]byte)           // of what it prints, as it does
 	after  func(dir string) error // when it has ended: dir goes with the sandbox, and its /tmp is in dir/state/tmp
@@ -125,7 +126,7 @@ func (s *Scratch) run(ctx context.Context, j job) (out outcome, err error) {
 // in whose folder nothing is: no program of the sandbox that does it runs. Own says which
 // files it is to have though the project has the same; nil is none.
 func (s *Scratch) Lay(ctx context.Context, folder string, state *manifest.Manifest, own func(path string) bool) error {
-	return s.within(ctx, job{state: state, folder: folder, own: own, argv: []string{"/bin/sh"}}, func(*runner.Sandbox, *gate.Exec) error { return nil })
+	return s.within(ctx, job{state: state, folder: folder, own: own, git: true, argv: []string{"/bin/sh"}}, func(*runner.Sandbox, *gate.Exec) error { return nil })
 }
 
 // within makes a job's sandbox, lays the project out in it, and removes it when f has
@@ -177,13 +178,16 @@ func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Low
 	if err := prepared.Wait(); err != nil {
 		return nil, nil, nil, err
 	}
-	home := filepath.Join(common.RunDir, common.ID, "home")
+	home, repositories := filepath.Join(common.RunDir, common.ID, "home"), ""
+	if j.git {
+		repositories = cfg.Folder
+	}
 	of, err := outfit.For(outfit.Needs{
 		Workspace: cfg.Workspace, StateDir: common.StateDir, DataDir: cfg.DataDir, Home: cfg.Home, HomeDir: home,
-		Argv: j.argv, Env: cfg.Env, Profile: outfit.ProfileFor(nil, j.argv, cfg.Env, cfg.Workspace), Extras: outfit.Extras{NoCaches: !j.builds},
+		Argv: j.argv, Env: cfg.Env, Profile: outfit.ProfileFor(nil, j.argv, cfg.Env, cfg.Workspace), Extras: outfit.Extras{NoCaches: !j.builds}, Git: repositories,
 	})
-	if err == nil && of.Spec.Outer != "" && cfg.Outer != "" {
-		err = copyUpper(cfg.Outer, filepath.Join(common.StateDir, "outer", "upper"))
+	if err == nil && of.Spec.Outer != "" && cfg.Folder != "" && cfg.Folder != common.StateDir {
+		err = copyUpper(cfg.outer(), filepath.Join(common.StateDir, "outer", "upper"))
 	}
 	if err == nil && j.home != "" {
 		err = os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(j.home), 0o644)

@@ -225,7 +225,7 @@ func (s *session) resumed(was *scan.Scanner) *scan.Scanner {
 	sc := keeping(s.t.(*testing.T), s, scan.Keep{})
 	sc.GoOn(was.Last())
 	scanned(s.t.(*testing.T), sc)
-	_, err := sc.Release(bg, func(*manifest.Manifest) error { return nil })
+	_, err := sc.Release(bg, nil, func(*manifest.Manifest) error { return nil })
 	must(s.t, err)
 	return sc
 }

@@ -23,19 +23,19 @@ import (
 // shows the lower's besides from then on; what went from it, and from elsewhere without
 // a whiteout, gets one.
 //
-// Nothing below a folder named .git goes, which is of one piece, and nothing below
-// one that hides the lower's. The overlay must not be mounted, nor may anyone
+// Of a folder named .git, which is of one piece, goes only what drop says, whatever the
+// lower has, and nothing below a folder that hides the lower's. A nil drop says nothing. The overlay must not be mounted, nor may anyone
 // write to the upper. The last Scan says what is there. Keep is called with the
 // state that will be left before anything goes, and an error of its keeps
 // everything: who finds more in the upper after a crash finds what makes no
 // difference.
-func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest) error) ([]string, error) {
+func (s *Scanner) Release(ctx context.Context, drop func(path string) bool, keep func(left *manifest.Manifest) error) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last == nil || s.last.Base == nil || s.keep == nil || s.last.Root.Opaque {
 		return nil, nil
 	}
-	r := &releaser{ctx: ctx, found: s.found}
+	r := &releaser{ctx: ctx, found: s.found, drop: drop}
 	low := s.keep.Lower.Top()
 	defer low.Close()
 	up, base, err := r.dir("", s.last.Root, s.last.Base.Root, low)
@@ -67,9 +67,10 @@ func (s *Scanner) Release(ctx context.Context, keep func(left *manifest.Manifest
 type releaser struct {
 	ctx    context.Context
 	found  *manifest.Node // the upper as it is
-	list   []released     // what is in a folder before it
-	hidden []string       // what has to have a whiteout
-	shut   []string       // directories that have to hide the lower's
+	drop   func(path string) bool
+	list   []released // what is in a folder before it
+	hidden []string   // what has to have a whiteout
+	shut   []string   // directories that have to hide the lower's
 }
 
 type released struct {
@@ -91,7 +92,14 @@ func (r *releaser) dir(path string, up, base *manifest.Node, low *lower.Folder) 
 			if git && base == unknown && n.Kind == manifest.KindDir {
 				r.shut = append(r.shut, manifest.Join(path, n.Name)) // else it were of two pieces
 			}
-			stays = append(stays, n)
+			rest, now, err := r.history(manifest.Join(path, n.Name), n, was, low)
+			if err != nil {
+				return nil, nil, err
+			}
+			if now != was {
+				fresh[n.Name] = now
+			}
+			stays = append(stays, rest)
 			continue
 		}
 		rest, now, err := r.name(manifest.Join(path, n.Name), n, was, low)
@@ -108,6 +116,39 @@ func (r *releaser) dir(path string, up, base *manifest.Node, low *lower.Folder) 
 		}
 	}
 	return &manifest.Node{Entry: up.Entry, Sub: manifest.NewDir(stays, up.Sub)}, base.With(fresh), nil
+}
+
+// history drops files of a repository's own folder.
+func (r *releaser) history(path string, n, was *manifest.Node, low *lower.Folder) (left, known *manifest.Node, err error) {
+	if r.drop == nil || n.Kind != manifest.KindDir || n.Opaque || was == nil || was.Kind != n.Kind {
+		return n, was, nil
+	}
+	sub := low.Sub(n.Name)
+	defer sub.Close()
+	fresh := map[string]*manifest.Node{}
+	var stays []*manifest.Node
+	for c := range n.Sub.All() {
+		at := manifest.Join(path, c.Name)
+		if c.Kind != manifest.KindFile || !r.drop(at) {
+			stays = append(stays, c)
+			continue
+		}
+		e, err := sub.Find(r.ctx, c.Name)
+		if err == nil && e != nil {
+			err = sub.Complete(r.ctx, e)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if fresh[c.Name] = whiteout(c); e != nil {
+			fresh[c.Name] = &manifest.Node{Entry: e.Entry}
+		}
+		r.list = append(r.list, released{at, c})
+	}
+	if len(fresh) == 0 {
+		return n, was, nil
+	}
+	return &manifest.Node{Entry: n.Entry, Sub: manifest.NewDir(stays, n.Sub)}, was.With(fresh), nil
 }
 
 // unknown stands for what the Base has in a directory that the sandbox made.

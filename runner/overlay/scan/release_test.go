@@ -62,11 +62,11 @@ func TestRelease(t *testing.T) {
 
 	all := list()
 	refused := errors.New("refused")
-	if _, err := sc.Release(bg, func(*manifest.Manifest) error { return refused }); !errors.Is(err, refused) || !slices.Equal(list(), all) {
+	if _, err := sc.Release(bg, nil, func(*manifest.Manifest) error { return refused }); !errors.Is(err, refused) || !slices.Equal(list(), all) {
 		t.Fatalf("what wasn't kept is %q, %v", list(), err)
 	}
 	var left *manifest.Manifest
-	paths, err := sc.Release(bg, func(m *manifest.Manifest) error { left = m; return nil })
+	paths, err := sc.Release(bg, nil, func(m *manifest.Manifest) error { left = m; return nil })
 	must(t, err)
 	if want := []string{"d/e/same", "d/e", "d", "gone", "half/same", "link", "made", "same"}; !slices.Equal(paths, want) {
 		t.Errorf("gone are %q, want %q", paths, want)

@@ -1,0 +1,163 @@
+package frozen
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/inode"
+)
+
+// Bounds of what is taken of a project's repositories.
+const (
+	maxNames  = 300_000
+	maxCopied = 512 << 20 // bytes of files that are copied
+	maxInfo   = 64 << 10  // bytes of objects/info/alternates
+)
+
+// errApart says that an object store can't be linked to where the session's files are.
+var errApart = errors.New("the object store can't be shared by hard links")
+
+// how is what becomes of a file of a repository.
+type how int
+
+const (
+	copied  how = iota // git, or a person's editor, may write it in place
+	linked             // git only ever replaces it: another name for the same file will do
+	objects            // as linked, and too much to be copied
+)
+
+// copier copies repositories' folders.
+type copier struct {
+	names int
+	bytes int64
+	layer bool // what is copied is a layer, in which a folder may hide what is behind it
+}
+
+// below says what becomes of what is in a folder.
+func (h how) below(name string) how {
+	switch {
+	case h != copied:
+		return h
+	case name == "objects":
+		return objects
+	case name == "refs" || name == "reftable":
+		return linked
+	}
+	return copied
+}
+
+// passing says whether a file is one that only lives while git is at work.
+func passing(name string, h how) bool {
+	return h == objects && strings.HasPrefix(name, "tmp_") || h != objects && strings.HasSuffix(name, ".lock")
+}
+
+// folder copies a folder. The object stores in it are left for later, so that whatever a
+// copied reference names is there by then; what comes back are their paths below from.
+func (c *copier) folder(from, to string, h how) (stores []string, err error) {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(to, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if mark := make([]byte, 1); c.layer {
+		if n, _ := unix.Lgetxattr(from, inode.Opaque, mark); n == 1 {
+			if err := unix.Lsetxattr(to, inode.Opaque, mark, 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, e := range entries {
+		if c.names--; c.names < 0 {
+			return nil, fmt.Errorf("it has more than %d files", maxNames)
+		}
+		name := e.Name()
+		source, target := filepath.Join(from, name), filepath.Join(to, name)
+		switch below := h.below(name); {
+		case passing(name, h):
+		case e.IsDir() && below == objects && h != objects:
+			stores = append(stores, name)
+		case e.IsDir():
+			more, err := c.folder(source, target, below)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range more {
+				stores = append(stores, filepath.Join(name, s))
+			}
+		default:
+			if err := c.entry(e, source, target, h); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+	return stores, look(to, from)
+}
+
+// entry copies what isn't a folder. What no repository has, as sockets, is left out.
+func (c *copier) entry(e fs.DirEntry, from, to string, h how) error {
+	switch {
+	case e.Type()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	case !e.Type().IsRegular():
+		return nil
+	case h == copied:
+		return c.file(from, to)
+	}
+	err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, to, 0)
+	switch {
+	case err == nil || err == unix.ENOENT:
+		return err
+	case h == linked:
+		return c.file(from, to)
+	}
+	return errApart
+}
+
+// file copies a file, with its mode and its times.
+func (c *copier) file(from, to string) error {
+	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // closed to the agent's git as to the person's
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, io.LimitReader(in, c.bytes+1))
+	if c.bytes -= n; err == nil && c.bytes < 0 {
+		err = fmt.Errorf("besides its objects it has more than %d MiB", maxCopied>>20)
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return look(to, from)
+}
+
+// look gives a file or a folder of ours another's mode and times.
+func look(ours, theirs string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(theirs, &st); err != nil {
+		return err
+	}
+	if err := unix.Chmod(ours, st.Mode&0o7777); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, ours, []unix.Timespec{st.Atim, st.Mtim}, 0)
+}
