@@ -127,7 +127,7 @@ func (s *Session) here(ctx context.Context) ([]api.Session, error) {
 	if len(all) == 0 && err != nil {
 		return nil, err // else some can be read, and these will do
 	}
-	all = slices.DeleteFunc(all, func(o api.Session) bool { return o.Folder != s.cfg.Workspace || o.Imported() })
+	all = slices.DeleteFunc(all, func(o api.Session) bool { return o.Folder != s.cfg.Workspace })
 	return all[:min(len(all), pastSessions)], nil
 }
 

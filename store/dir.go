@@ -128,3 +128,16 @@ func (s *Store) SessionDir(id string) string {
 	}
 	return filepath.Join(s.dir, sessions, id)
 }
+
+// Temp makes a file without a name where the record is, for what is too large for
+// memory.
+func (s *Store) Temp() (*os.File, error) {
+	f, err := os.CreateTemp(s.dir, "temporary-*")
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a temporary file: %w", fileFault(s.dir, err))
+	}
+	return f, nil
+}

@@ -28,7 +28,6 @@ type Journal struct {
 	began   time.Time
 	opened  time.Time     // has a monotonic reading
 	offset  time.Duration // of opened from began
-	given   bool          // frames are from when At says, whatever time it is
 
 	pack     chan struct{} // holds one: there is a full file, or something to sync
 	stop     context.CancelFunc
@@ -42,7 +41,6 @@ type Journal struct {
 	key    int64      // guarded by mu; bytes of f that are a keyframe
 	frames int        // guarded by mu; in f
 	ms     uint64     // guarded by mu; of the last frame
-	at     uint64     // guarded by mu; what At said, in milliseconds
 	first  uint32     // guarded by mu; the first file that isn't packed
 	dirty  bool       // guarded by mu; written since the last sync
 	err    error      // guarded by mu; what made it fail
@@ -60,14 +58,14 @@ const (
 // writer left is taken up: a torn last frame, which was never acknowledged, is
 // cut off, and time goes on. It fails while another process writes it.
 func (s *Store) Journal(session string) (*Journal, error) {
-	j, err := s.openJournal(session, time.Time{})
+	j, err := s.openJournal(session)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the terminal journal of session %.80q: %w", session, fileFault(s.dir, err))
 	}
 	return j, nil
 }
 
-func (s *Store) openJournal(session string, began time.Time) (_ *Journal, err error) {
+func (s *Store) openJournal(session string) (_ *Journal, err error) {
 	if s.readonly {
 		return nil, ErrReadOnly
 	}
@@ -95,12 +93,6 @@ func (s *Store) openJournal(session string, began time.Time) (_ *Journal, err er
 	j.capacity = sync.NewCond(&j.mu)
 	if err := j.recover(); err != nil {
 		return nil, err
-	}
-	if j.given = !began.IsZero(); j.given {
-		if j.number > 1 {
-			return nil, errors.New("there is one already")
-		}
-		j.began = began.UTC()
 	}
 	if err := j.start(j.number); err != nil {
 		return nil, err
@@ -204,11 +196,7 @@ func (j *Journal) add(kind FrameKind, data []byte) error {
 	case j.f == nil:
 		return fmt.Errorf("cannot record the terminal of session %s: %w", j.session, ErrClosed)
 	}
-	now := uint64((j.offset + time.Since(j.opened)).Milliseconds())
-	if j.given {
-		now = j.at
-	}
-	ms := max(now, j.ms)
+	ms := max(uint64((j.offset + time.Since(j.opened)).Milliseconds()), j.ms)
 	delta := ms - j.ms
 	if j.frames == 0 {
 		delta = ms // every file counts from the beginning

@@ -27,7 +27,7 @@ type chunk struct {
 	ToMS   int64  `json:"to_ms"`         // of the last
 	Key    bool   `json:"key,omitempty"` // it begins with a keyframe
 
-	Printed []span `json:"printed"` // when; nil in a record of an older Stepbox, which doesn't say
+	Printed []span `json:"printed"` // when
 }
 
 // packer packs full files and syncs the current one, until it is stopped.

@@ -13,7 +13,6 @@ type span [2]int64
 const (
 	pause     = int64(time.Minute / time.Millisecond)
 	spansMost = 1000 // of a list; of more the shortest pauses are left out
-	unsaid    = 16   // packed files that are read, as they don't say when they were printed
 )
 
 // joins adds a span, which begins after the last one or in it, in the same if no more
@@ -43,18 +42,13 @@ func joined(spans []span, pause int64) (out []span) {
 }
 
 // Printed yields from when to when something was printed, in order, at most 1,000 stretches
-// with pauses of more than a minute between. It reads only what isn't packed yet, and of
-// a record of an older Stepbox the first files: what the others printed isn't told.
+// with pauses of more than a minute between. It reads only what isn't packed yet.
 func (r *Recording) Printed() iter.Seq2[time.Duration, time.Duration] {
 	return func(yield func(from, to time.Duration) bool) {
 		var spans []span
-		old := 0
 		for i, f := range r.files {
 			c, packed := r.chunks[f.number]
-			if c.Printed == nil && packed {
-				old++
-			}
-			if c.Printed == nil && (!packed || old <= unsaid) {
+			if !packed {
 				if p, err := r.open(i); err == nil {
 					_ = p.end() // what is damaged has no time
 					c.Printed = p.printed

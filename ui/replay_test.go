@@ -649,31 +649,6 @@ func TestSearchWaitsForItsList(t *testing.T) {
 	d.shows("✗ fix-tests")
 }
 
-// Of a session that was imported nothing is offered that it has no files for, and nothing
-// is still to come.
-func TestImportedIsOfferedWhatItHas(t *testing.T) {
-	t.Parallel()
-	ses := sceneSession()
-	ses.Agent, ses.State, ses.EndedAt = api.ImportAgent, api.SessionEnded, sceneNow
-	c := newFake(ses)
-	c.Put(api.Event{At: sceneNow, Session: &ses})
-	c.SetRecord(func(r *record) { r.course = api.Timeline{Length: time.Minute, Last: 1} })
-	d := bench(t, c, 120, 35, "plain")
-	d.shows("none: what was imported")
-	d.shows("none: this is imported")
-	d.lacks("w apply")
-	d.lacks("r resume")
-	d.press("3")
-	for _, key := range []string{"w", "r", "f"} {
-		d.press(key)
-		d.shows("it was recorded elsewhere")
-		d.lacks("\n esc back") // as dialogs have it
-	}
-	d.press("I")
-	d.shows("id")
-	d.lacks("every connection is refused")
-}
-
 func TestReplayMouse(t *testing.T) {
 	d := ended(t, 120, 35)
 	row := d.m.rows - 2

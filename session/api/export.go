@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 )
 
 // The forms in which a session is exported. docs/export.md says what is in each.
@@ -13,14 +12,12 @@ const (
 	ExportCast   = "cast"   // the terminal as asciicast v3
 	ExportCast2  = "cast2"  // the same as v2
 	ExportJSONL  = "jsonl"  // all events, one on a line
-	ExportHAR    = "har"    // network attempts
 	ExportHTML   = "html"   // a report for a browser
 	ExportInToto = "intoto" // an in-toto statement, signed
-	ExportOTLP   = "otlp"   // OpenTelemetry spans
 )
 
 // ExportFormats lists them.
-var ExportFormats = []string{ExportPatch, ExportCast, ExportCast2, ExportJSONL, ExportHAR, ExportHTML, ExportInToto, ExportOTLP}
+var ExportFormats = []string{ExportPatch, ExportCast, ExportCast2, ExportJSONL, ExportHTML, ExportInToto}
 
 // ExportRequest says what is exported.
 type ExportRequest struct {
@@ -58,25 +55,4 @@ func (c *Client) Export(ctx context.Context, id string, r ExportRequest) (io.Rea
 		return nil, err
 	}
 	return resp.Body, nil
-}
-
-// ImportAgent is an imported session's agent. No profile is called so.
-const ImportAgent = "import"
-
-// NoFiles says why nothing is made of an imported session's files.
-const NoFiles = "it was recorded elsewhere and imported: there are no files, and no command that could run again"
-
-// Imported says whether a session was imported: it has what was printed, and nothing else.
-func (s Session) Imported() bool { return s.Agent == ImportAgent }
-
-// Imported is a session that was made of a terminal recording.
-type Imported struct {
-	Session Session  `json:"session"`
-	Skipped []string `json:"skipped,omitempty"` // what of the file isn't in it, in words; the first of it
-}
-
-// Import makes a session of a terminal recording, an asciicast of any version. File
-// is where it is from, an absolute path.
-func (c *Client) Import(ctx context.Context, file string, r io.Reader) (Imported, error) {
-	return fetch[Imported](ctx, c, http.MethodPost, "/v1/import?file="+url.QueryEscape(file), r)
 }

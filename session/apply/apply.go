@@ -174,9 +174,6 @@ func (a *Applier) ApplyPlan(ctx context.Context, id string, r api.ApplyRequest) 
 // plan plans on the newest state of a session.
 func (a *Applier) plan(ctx context.Context, id string, o Owner, r api.ApplyRequest) (*plan, error) {
 	s, err := a.History.Session(ctx, id)
-	if err == nil && s.Imported() {
-		err = api.Problemf(api.CodeInvalid, "cannot apply session %s: %s", id, api.NoFiles)
-	}
 	if err == nil {
 		err = o.Settle(ctx)
 	}

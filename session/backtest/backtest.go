@@ -11,12 +11,10 @@ import (
 	"stepbox/policy"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
-	"stepbox/session/rules"
 	"stepbox/store"
 )
 
-// Backtester answers what rules would have said of recorded sessions, and which rules
-// the answers in them suggest. It is safe for concurrent use.
+// Backtester answers what rules would have said of recorded sessions. It is safe for concurrent use.
 type Backtester struct {
 	History *ledger.History
 	// Home is the folder that sandboxes have as their home.
@@ -25,8 +23,6 @@ type Backtester struct {
 	Profiles func() *policy.Profiles
 	// Layers are the rules that hold in a project's folder now.
 	Layers func(folder string) (Layers, error)
-	// Files are where rules are put for a project's folder.
-	Files func(folder string) rules.Config
 	// Load reads a file of rules as a layer of this name.
 	Load func(name, file string) (policy.Layer, error)
 }
@@ -114,29 +110,4 @@ func (b *Backtester) walk(ctx context.Context, of api.PastOf, tell func(api.Past
 		tell(api.PastSeen{Session: s.ID, Number: n, Of: all})
 		return nil
 	})
-}
-
-// Add puts rules into the files that they are for: all of them or, when one can't be, none.
-func (b *Backtester) Add(ctx context.Context, add api.PolicyAdd) (api.PolicyAdd, error) {
-	out := api.PolicyAdd{Project: add.Project, Remark: api.Escape(api.Trim(add.Remark, 200))}
-	files := b.Files(add.Project)
-	for _, r := range add.Rules {
-		r, err := rules.Checked(r)
-		switch {
-		case err != nil:
-			return out, err
-		case r.For == api.ExtentProject && !filepath.IsAbs(add.Project):
-			return out, api.Problemf(api.CodeUsage, "a rule for a project needs the project's folder")
-		case !r.Kept():
-			return out, api.Problemf(api.CodeUsage, "a file has rules for a project or for always, not for %q", api.Escape(string(r.For)))
-		}
-		if r.By = api.Person(ctx); r.By == "" {
-			r.By = "client"
-		}
-		if err := files.Check(r); err != nil {
-			return out, api.Problemf(api.CodeInvalid, "%s", api.Escape(err.Error()))
-		}
-		out.Rules = append(out.Rules, r)
-	}
-	return out, files.Add(out.Remark, out.Rules...)
 }

@@ -15,11 +15,10 @@ import (
 )
 
 // Read yields what a session did, in the order in which it was recorded, until yield
-// says that it has enough. Of an imported session it yields nothing: it has what was
-// printed alone.
+// says that it has enough.
 func Read(ctx context.Context, h *ledger.History, ps *policy.Profiles, id string, yield func(*Deed) bool) error {
 	s, err := h.Session(ctx, id)
-	if err != nil || s.Imported() {
+	if err != nil {
 		return err
 	}
 	r := &reader{

@@ -57,11 +57,7 @@ func (b *Bisector) Bisect(ctx context.Context, id string, r api.BisectRequest, t
 		return out, api.Problemf(api.CodeInvalid, "a command is needed, of at most %d bytes", maxCommand)
 	}
 	session, err := b.History.Session(ctx, id)
-	switch {
-	case err != nil:
-	case session.Imported():
-		err = api.Problemf(api.CodeInvalid, "cannot search session %s: %s", id, api.NoFiles)
-	default:
+	if err == nil {
 		err = b.Same(session)
 	}
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package export writes a recorded session in forms that other programs read, and
-// reads terminal recordings of other programs.
+// Package export writes a recorded session in forms that other programs read.
 //
 // All of it comes from the record, also of a session that is live, as a stream whose
 // memory doesn't grow with the session. Secrets are replaced on the way (package
@@ -14,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -26,28 +24,13 @@ import (
 type Exporter struct {
 	Store   *store.Store
 	History *files.History
-	NewID   func() string // for what is imported
-	Environ []string      // of the person: values of variables that are secret by their names are redacted
+	Environ []string // of the person: values of variables that are secret by their names are redacted
 
 	// Sign signs as Ed25519 does, and names the key; nil: there is no key.
 	Sign func(ctx context.Context, message []byte) (sig []byte, key string, err error)
 
-	// Seal signs what is imported, as it begins and when it is over; nil: as above.
-	Seal func(ctx context.Context, id string, over bool) error
-
-	// Foretell is told how what is imported ends, before it is recorded; nil: as above.
-	Foretell func(events []store.Event) error
-
 	// Whole says what is wrong with a session's record, for what vouches for it; nil: nobody looks.
 	Whole func(ctx context.Context, id string) error
-
-	under sync.RWMutex // read-locked while something is imported
-}
-
-// Wait waits until nothing is being imported any more; contexts end what is.
-func (e *Exporter) Wait() {
-	e.under.Lock()
-	defer e.under.Unlock()
 }
 
 // run is one export under way.
@@ -71,8 +54,6 @@ var formats = map[string]struct {
 	api.ExportCast2:  {func(r *run) error { return r.cast(2) }, true},
 	api.ExportPatch:  {(*run).patched, false},
 	api.ExportJSONL:  {(*run).jsonl, false},
-	api.ExportHAR:    {(*run).har, false},
-	api.ExportOTLP:   {(*run).otlp, true},
 	api.ExportHTML:   {(*run).html, true},
 	api.ExportInToto: {(*run).intoto, true},
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto"
 	"crypto/ed25519"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -15,23 +14,21 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/charmbracelet/x/exp/golden"
 	statementv1 "github.com/in-toto/attestation/go/v1"
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	"github.com/zeebo/blake3"
-	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"stepbox/session/api"
 	"stepbox/session/export"
 	"stepbox/session/files"
 	"stepbox/session/screen"
-	"stepbox/session/seal"
 	"stepbox/store"
 )
 
@@ -46,11 +43,23 @@ var secret = "ghp_" + strings.Repeat("aB3x", 9)
 // edit's decision, a connection, and output that has a secret over two frames.
 func recorded(t *testing.T) *export.Exporter {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
+	dir := filepath.Join(t.TempDir(), "data")
+	synctest.Test(t, func(t *testing.T) { record(t, dir) }) // where only what waits takes time
+	st, err := store.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
+	return &export.Exporter{Store: st, History: files.NewHistory(st, func(string) bool { return false })}
+}
+
+func record(t *testing.T, dir string) {
+	time.Sleep(time.Until(began))
+	st, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
 	doc := func(v any) json.RawMessage {
 		b, err := json.Marshal(v)
 		if err != nil {
@@ -84,21 +93,20 @@ func recorded(t *testing.T) *export.Exporter {
 	); err != nil {
 		t.Fatal(err)
 	}
-	j, err := st.JournalOf(id, began)
+	j, err := st.Journal(id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	printed := []string{"\x1b[1mhi\x1b[m \xe6", "\xbc\xa2\r\n", secret[:7], "\x1b[31m" + secret[7:] + "\r\n", "</script>\x1b]52;c;QQ==\x07\x1b[c\r\n"}
 	err = j.Resize(20, 4)
 	for i, p := range printed {
-		j.At(time.Duration(i+1) * 700 * time.Millisecond)
+		time.Sleep(time.Until(began.Add(time.Duration(i+1) * 700 * time.Millisecond)))
 		err = errors.Join(err, j.Output([]byte(p)))
 	}
-	j.At(5 * time.Second)
+	time.Sleep(time.Until(began.Add(5 * time.Second)))
 	if err := errors.Join(err, j.Resize(30, 5), j.Output([]byte("end")), j.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return &export.Exporter{Store: st, History: files.NewHistory(st, func(string) bool { return false })}
 }
 
 // TestDamage: of a terminal whose record is damaged all that can be read is exported,
@@ -109,14 +117,13 @@ func TestDamage(t *testing.T) {
 	if _, err := e.Store.CreateSession(t.Context(), "long2345", json.RawMessage(`{"id":"long2345","state":"ended","cols":80,"rows":24,"started_at":"2026-01-02T03:04:05Z","ended_at":"2026-01-02T03:14:05Z"}`)); err != nil {
 		t.Fatal(err)
 	}
-	j, err := e.Store.JournalOf("long2345", began)
+	j, err := e.Store.Journal("long2345")
 	for i := 0; i < 5<<10 && err == nil; i++ {
 		if j.Fresh() {
 			err = j.Keyframe(80, 24, sc.Keyframe())
 		}
 		line := fmt.Appendf(nil, "%s\r\nline %d.\r\n", strings.Repeat("x", 1000), i)
 		_, _ = sc.Write(line)
-		j.At(time.Duration(i) * 10 * time.Millisecond)
 		err = errors.Join(err, j.Output(line))
 	}
 	dir := filepath.Join(e.Store.SessionDir("long2345"), "terminal")
@@ -208,9 +215,6 @@ func TestSecretAnywhere(t *testing.T) {
 		b := exported(t, e, api.ExportRequest{Format: format, Output: true, Unsigned: true})
 		if i := bytes.Index(b, []byte(secret[:12])); i >= 0 {
 			t.Errorf("%s has it: %s", format, b[max(0, i-100):i])
-		}
-		if format == api.ExportHAR && !bytes.Contains(b, []byte(`"url":"tcp://redacted.invalid"`)) {
-			t.Errorf("its address is another: %s", b)
 		}
 	}
 }
@@ -328,122 +332,5 @@ func TestStatement(t *testing.T) {
 	}
 	if err := s.Validate(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestSpans: OpenTelemetry's own types take the spans, whose identifiers its JSON has
-// in hexadecimal.
-func TestSpans(t *testing.T) {
-	ids := regexp.MustCompile(`"((?:trace|span|parentSpan)Id)":"([0-9a-f]+)"`)
-	b := exported(t, recorded(t), api.ExportRequest{Format: api.ExportOTLP})
-	b = ids.ReplaceAllFunc(b, func(m []byte) []byte {
-		parts := ids.FindSubmatch(m)
-		raw, err := hex.DecodeString(string(parts[2]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []byte(`"` + string(parts[1]) + `":"` + base64.StdEncoding.EncodeToString(raw) + `"`)
-	})
-	var d tracev1.TracesData
-	if err := protojson.Unmarshal(b, &d); err != nil {
-		t.Fatal(err)
-	}
-	spans := d.ResourceSpans[0].ScopeSpans[0].Spans
-	if len(spans) != 6 {
-		t.Fatalf("%d spans", len(spans))
-	}
-	for _, s := range spans {
-		if len(s.TraceId) != 16 || len(s.SpanId) != 8 || s.EndTimeUnixNano < s.StartTimeUnixNano {
-			t.Errorf("an odd span: %v", s)
-		}
-	}
-	if !bytes.Equal(spans[1].ParentSpanId, spans[0].SpanId) || !bytes.Equal(spans[4].ParentSpanId, spans[1].SpanId) {
-		t.Error("a span isn't below that of what it belongs to")
-	}
-}
-
-// An import that is killed between its end and the seal of that isn't taken for one whose
-// seal was removed: it can be signed later.
-func TestImportKilledAtItsEnd(t *testing.T) {
-	e := recorded(t)
-	ring := seal.Ring{Dir: filepath.Join(t.TempDir(), "keys")}
-	e.NewID = func() string { return "again234" }
-	e.Foretell = func(events []store.Event) error { return seal.Ending(e.Store, events) }
-	e.Seal = func(ctx context.Context, id string, over bool) error {
-		if over {
-			runtime.Goexit() // what the process has goes with it
-		}
-		_, err := seal.Seal(ctx, e.Store, ring, id, seal.Going)
-		return err
-	}
-	cast := exported(t, e, api.ExportRequest{Format: api.ExportCast})
-	killed := make(chan struct{})
-	go func() {
-		defer close(killed)
-		_, err := e.Import(t.Context(), "/tmp/x.cast", bytes.NewReader(cast))
-		t.Error("it went on", err)
-	}()
-	<-killed
-	v := seal.Verifier{Store: e.Store, Ring: ring, Live: func(string) bool { return false }, References: func() store.References { return files.References(e.Store) }}
-	if err := v.Whole(t.Context(), "again234"); err == nil {
-		t.Error("nothing is missing")
-	}
-	if err := v.Verify(t.Context(), api.VerifyRequest{Session: "again234", Repair: true}, func(p api.Verifying) {
-		if p.Done != nil && !p.Done.Whole() {
-			t.Errorf("signed later: %+v", p.Done.Findings)
-		}
-	}); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestImportedAgain: what was exported is a session again, with what was printed when
-// it was printed.
-func TestImportedAgain(t *testing.T) {
-	e := recorded(t)
-	e.NewID = func() string { return "again234" }
-	cast := exported(t, e, api.ExportRequest{Format: api.ExportCast})
-	got, err := e.Import(t.Context(), "/tmp/x y.cast", bytes.NewReader(cast))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := got.Session; s.Name != "x-y" || s.Exit == nil || s.Exit.Code != 3 || len(s.Warnings) == 0 || s.Agent != "import" {
-		t.Errorf("imported as %+v", s)
-	}
-	var out bytes.Buffer
-	if err := e.Export(t.Context(), "again234", api.ExportRequest{Format: api.ExportCast}, changed, &out); err != nil {
-		t.Fatal(err)
-	}
-	plain := func(b []byte) string {
-		var keep []string
-		for line := range strings.Lines(string(b)) {
-			if strings.Contains(line, `"o"`) || strings.Contains(line, `"r"`) {
-				keep = append(keep, line)
-			}
-		}
-		return strings.Join(keep, "")
-	}
-	if was, is := plain(cast), plain(out.Bytes()); was != is {
-		t.Errorf("it was\n%s\nand is\n%s", was, is)
-	}
-	if err := e.Store.Remove(t.Context(), "again234"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Import(t.Context(), "/tmp/none", strings.NewReader("none")); err == nil {
-		t.Error("what is no recording was imported")
-	}
-	if all, err := e.Store.Sessions(t.Context()); err != nil || len(all) != 1 {
-		t.Errorf("it left %d sessions: %v", len(all), err)
-	}
-	e.NewID = func() string { return "again235" }
-	if got, err := e.Import(t.Context(), "/tmp/work.cast", bytes.NewReader(cast)); err != nil || got.Session.Name != "work-2" {
-		t.Errorf("where a name is taken it is imported as %q, %v", got.Session.Name, err)
-	}
-	// Nothing is called what means a session's number, or moments.
-	for file, want := range map[string]string{"12.cast": "import-12", "3..7.cast": "import-3..7", "end.cast": "import-end", "v1.2.cast": "v1.2"} {
-		e.NewID = func() string { return "of-" + strings.NewReplacer(".", "-").Replace(file) }
-		if other, err := e.Import(t.Context(), file, bytes.NewReader(cast)); err != nil || other.Session.Name != want {
-			t.Errorf("%s is called %q, %v", file, other.Session.Name, err)
-		}
 	}
 }

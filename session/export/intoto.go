@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,6 +68,9 @@ func (r *run) intoto() error {
 	encoded := base64.StdEncoding.EncodeToString
 	return r.json(dsse.Envelope{PayloadType: payloadType, Payload: encoded(body.Bytes()), Signatures: []dsse.Signature{{KeyID: key, Sig: encoded(sig)}}})
 }
+
+// obj is an object of JSON in a form that others define.
+type obj = map[string]any
 
 func (r *run) statement() (obj, error) {
 	last, err := r.last()
@@ -165,7 +170,7 @@ func (r *run) deeds() (obj, error) {
 	})
 	if err == nil {
 		err = each(r, store.KindAttempt, func(a api.Attempt) int64 { return a.ID }, func(a api.Attempt) error {
-			count(a.Verdict == api.Deny, "network", urlOf(a), a.Rule, a.At)
+			count(a.Verdict == api.Deny, "network", a.Protocol+"://"+net.JoinHostPort(a.Host(), strconv.Itoa(a.Port)), a.Rule, a.At)
 			return nil
 		})
 	}

@@ -20,17 +20,13 @@ func profilesOf(home string) *policy.Profiles {
 
 // backtester judges recorded sessions by the rules of the person that this process is of.
 func backtester(h *ledger.History, data, home string, profiles func() *policy.Profiles) *backtest.Backtester {
-	files := func(folder string) rules.Config {
-		return policiesOf(home, os.Getenv("XDG_CONFIG_HOME"), data, folder)
-	}
 	return &backtest.Backtester{
 		Profiles: profiles,
 		History:  h, Home: home,
 		Layers: func(folder string) (backtest.Layers, error) {
-			now := rules.Look(files(folder))
+			now := rules.Look(policiesOf(home, os.Getenv("XDG_CONFIG_HOME"), data, folder))
 			return backtest.Layers{User: now.User.Layer, Project: now.Project.Layer}, errors.Join(now.User.Problem, now.Project.Problem)
 		},
-		Files: files,
-		Load:  func(name, file string) (policy.Layer, error) { return policy.Load(name, file, source.Any) },
+		Load: func(name, file string) (policy.Layer, error) { return policy.Load(name, file, source.Any) },
 	}
 }

@@ -186,14 +186,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		}
 	}
 	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ(), Same: a.Same}}
-	exporter := &export.Exporter{Store: st, History: history, NewID: NewID, Environ: os.Environ(), Sign: ring.Sign, Whole: verifier.Whole, Seal: func(ctx context.Context, id string, over bool) error {
-		by := seal.Going
-		if over {
-			by = seal.Final
-		}
-		_, err := seal.Seal(ctx, st, ring, id, by)
-		return err
-	}, Foretell: func(events []store.Event) error { return seal.Ending(st, events) }}
+	exporter := &export.Exporter{Store: st, History: history, Environ: os.Environ(), Sign: ring.Sign, Whole: verifier.Whole}
 	profiles := sync.OnceValue(func() *policy.Profiles { return profilesOf(a.Person.Home) }) // most commands need none
 	h := server.NewHub(server.Services{
 		Reader:   history,
@@ -215,7 +208,6 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	return client, func() {
 		end()
 		a.Wait()
-		exporter.Wait()
 		st.Close()
 	}, nil
 }

@@ -180,9 +180,6 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 	if err != nil {
 		return session.Config{}, err
 	}
-	if was.Imported() {
-		return refuse(api.NoFiles)
-	}
 	called := ledger.Called(ctx, st, id, was.Name)
 	if !api.ValidName(was.Name) { // nobody gave it
 		was.Name = called

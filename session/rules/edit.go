@@ -90,7 +90,7 @@ func deleteAll(text []byte, r api.Rule, inserted bool) (out []byte, found bool, 
 }
 
 // made is the remark behind a rule that a command or an answer put there.
-var made = regexp.MustCompile(` # (answered|made|learned) on \d{4}-\d\d-\d\d\r?\n?$`)
+var made = regexp.MustCompile(` # (answered|made) on \d{4}-\d\d-\d\d\r?\n?$`)
 
 // inserted says whether a rule stands as Insert has written it: on a line of its own,
 // with such a remark.

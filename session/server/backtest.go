@@ -13,10 +13,6 @@ func backtests(mux *http.ServeMux, b *backtest.Backtester) {
 	mux.HandleFunc("POST /v1/policy/try", walked(func(ctx context.Context, r api.PolicyTry, tell func(api.PastSeen)) (api.PolicyTried, error) {
 		return b.Try(ctx, r, tell)
 	}))
-	mux.HandleFunc("POST /v1/policy/learn", walked(func(ctx context.Context, r api.PolicyLearn, tell func(api.PastSeen)) (api.PolicyLearned, error) {
-		return b.Learn(ctx, r, tell)
-	}))
-	on(mux, "add", func(ctx context.Context, add api.PolicyAdd) (api.PolicyAdd, error) { return b.Add(ctx, add) })
 }
 
 // walked answers with how far something is that goes through recorded sessions, last with

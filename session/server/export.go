@@ -14,9 +14,6 @@ import (
 // exports adds the routes. One answers what a live session's supervisor knows better
 // than the record, which is the patch.
 func exports(mux *http.ServeMux, e *export.Exporter, one http.HandlerFunc) {
-	mux.HandleFunc("POST /v1/import", answer(func(q *http.Request) (any, error) {
-		return e.Import(q.Context(), q.URL.Query().Get("file"), q.Body)
-	}))
 	mux.HandleFunc("POST /v1/sessions/{id}/export-plan", answer(func(q *http.Request) (any, error) {
 		r, err := bodyOf[api.ExportRequest](q)
 		if err != nil {

@@ -208,8 +208,6 @@ func (s *server) live(f func(Controller, *http.Request) (any, error)) func(*http
 		}
 		state := "it is " + string(info.State) + "; stepbox resume " + info.ID + " goes on with it"
 		switch {
-		case info.Imported():
-			state = api.NoFiles
 		case info.Live():
 			state = "its supervisor doesn't answer, so it is just starting or ending" // the record will say
 		}

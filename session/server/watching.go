@@ -10,7 +10,7 @@ import (
 
 // looking are the requests with a body that change nothing: plans, patches and
 // questions that are too long for a path.
-var looking = []string{"rollback-plan", "apply-plan", "undo-plan", "patch", "find", "export", "export-plan", "show", "check", "explain", "test", "try", "learn"}
+var looking = []string{"rollback-plan", "apply-plan", "undo-plan", "patch", "find", "export", "export-plan", "show", "check", "explain", "test", "try"}
 
 // Watching lets only those requests through that change nothing, for who is only
 // to watch; what they send to a terminal, its size too, counts for nothing.

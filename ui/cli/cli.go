@@ -74,7 +74,7 @@ type command struct {
 // rules alone is asked through rules, which needs no record.
 func Commands(connect, rules Connect) []*cobra.Command {
 	return []*cobra.Command{
-		list(connect), grep(connect), show(connect), logs(connect), diff(connect), cat(connect), blame(connect), bisect(connect), checkout(connect), compare(connect), export(connect), imports(connect),
+		list(connect), grep(connect), show(connect), logs(connect), diff(connect), cat(connect), blame(connect), bisect(connect), checkout(connect), compare(connect), export(connect),
 		approve(connect), deny(connect), allow(connect), network(connect), publish(connect), unpublish(connect), keep(connect), mode(connect), policy(connect, rules), profile(rules),
 		pause(connect), resume(connect), kill(connect), rollback(connect), apply(connect),
 		label(connect), remove(connect), collect(connect), verify(connect), key(connect),

@@ -130,9 +130,7 @@ func printSession(w io.Writer, s api.Session, sp *api.Space) {
 	if words := s.Asking.Words(); words != "" {
 		row(w, "questions", "%s", words)
 	}
-	if s.Limits.Source != "" { // what was imported had none
-		fmt.Fprintf(w, "limits\t%s (%s)\n", paint.Limits(s.Limits), s.Limits.Source)
-	}
+	fmt.Fprintf(w, "limits\t%s (%s)\n", paint.Limits(s.Limits), s.Limits.Source)
 	if len(s.Variables) > 0 {
 		row(w, "variables", "%s", strings.Join(s.Variables, " "))
 	}

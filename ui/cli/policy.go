@@ -25,7 +25,7 @@ func policy(connect, rules Connect) *cobra.Command {
 		Args: known, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2 // letters
-	cmd.AddCommand(policyInit(rules), policyCheck(rules), policyShow(connect, rules), policyExplain(connect, rules), policyTest(connect, rules), policyTry(connect), policyLearn(connect), policySchema(rules), policyTrust(connect))
+	cmd.AddCommand(policyInit(rules), policyCheck(rules), policyShow(connect, rules), policyExplain(connect, rules), policyTest(connect, rules), policyTry(connect), policySchema(rules), policyTrust(connect))
 	return cmd
 }
 

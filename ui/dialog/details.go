@@ -372,9 +372,6 @@ func SessionFacts(get func() api.Session, used *state.History) *Details {
 		add("folder", s.Workspace, themes.Surface)
 		add("id", s.ID, themes.Surface)
 		add("started", s.StartedAt.Local().Format("2006-01-02 15:04:05"), themes.Surface)
-		if s.Imported() {
-			return out
-		}
 		if s.Live() {
 			out = append(out, usage(dst, s, used, width, d.plain)...)
 		}

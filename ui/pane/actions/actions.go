@@ -262,8 +262,6 @@ func (p *Pane) none() string {
 	switch {
 	case p.Loading:
 		return "reading the record…"
-	case p.State.Session.Imported():
-		return "none: what was imported is what a terminal showed, and nothing else"
 	case p.filter.Narrows():
 		return "nothing here has that: " + paint.Clean(p.filter.String())
 	case p.State.Session.State != "" && !p.State.Session.Live():

@@ -155,8 +155,6 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 // none is what is said where there are no rows.
 func (p *Pane) none() string {
 	switch {
-	case p.State.Session.Imported():
-		return "none: this is imported"
 	case p.filter.Narrows():
 		return "nothing here has that: " + paint.Clean(p.filter.String())
 	case p.State.Session.State != "" && !p.State.Session.Live():

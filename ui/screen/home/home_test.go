@@ -62,14 +62,3 @@ func TestCountsThatAreLong(t *testing.T) {
 		}
 	}
 }
-
-// What was imported is neither resumed nor forked, and it is said why.
-func TestImportedStaysAsItIs(t *testing.T) {
-	s := New(t.Context(), Config{Now: time.Now, CanResume: true, CanFork: true})
-	s.take(api.Query{}, api.FoundPage{}, api.FoundPage{Found: []api.Found{{Session: api.Session{ID: "a", State: api.SessionEnded, Agent: api.ImportAgent}}}})
-	for _, i := range []intent.Intent{intent.Resume{}, intent.Fork{}} {
-		if s.handle(i); s.dialogs.Top() != nil || s.Notice != api.NoFiles {
-			t.Errorf("%T of an import: %v, %q", i, s.dialogs.Top(), s.Notice)
-		}
-	}
-}

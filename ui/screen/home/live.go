@@ -132,7 +132,7 @@ func afterEnd(x api.Session) (out []paint.Hint) {
 		is    bool
 	}{
 		{intent.Open{}, "review", true}, {intent.Apply{}, "apply…", x.Unapplied > 0}, {intent.Replay{}, "replay", true},
-		{intent.Resume{}, "resume", !x.Imported()}, {intent.Fork{}, "fork", !x.Imported()},
+		{intent.Resume{}, "resume", true}, {intent.Fork{}, "fork", true},
 	} {
 		if key := keys.First(k.i, keys.Home); k.is && key != "" {
 			out = append(out, paint.Hint{Key: key, Words: k.words})

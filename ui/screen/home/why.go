@@ -1,7 +1,6 @@
 package home
 
 import (
-	"stepbox/session/api"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -62,8 +61,6 @@ func (s *Screen) whySelected(i intent.Intent) string {
 		}
 	case intent.Resume:
 		switch {
-		case x.Imported():
-			return api.NoFiles
 		case !s.cfg.CanResume:
 			return "stepbox resume goes on with a session"
 		case x.Live():
@@ -71,8 +68,6 @@ func (s *Screen) whySelected(i intent.Intent) string {
 		}
 	case intent.Fork:
 		switch {
-		case x.Imported():
-			return api.NoFiles
 		case !s.cfg.CanFork:
 			return "stepbox fork starts a session on the files of another"
 		}

@@ -74,12 +74,6 @@ func (c *core) off() string {
 // whyWork says why work can't be brought home, or back, and whether that is what
 // the intent is about.
 func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
-	switch i.(type) {
-	case intent.Apply, intent.Resume, intent.Fork:
-		if s.st.Session.Imported() {
-			return api.NoFiles, true
-		}
-	}
 	switch i := i.(type) {
 	case intent.Apply:
 		switch {
