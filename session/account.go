@@ -12,7 +12,6 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
-	"stepbox/session/deeds"
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/loop"
@@ -145,9 +144,8 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 	for _, c := range changed[:min(len(changed), 4)] {
 		names = append(names, api.Escape(c.Path))
 	}
-	a.Title, a.edited = "edit "+listed(names, len(changed), 3), deeds.EditedIn(changed)
+	a.Title = "edit " + listed(names, len(changed), 3)
 	s.claimedEdit(a, changed)
-	s.actions.begins(a)
 	if err := a.to(api.ActionEnded); err != nil {
 		s.fail(err)
 		return nil
@@ -305,7 +303,6 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 			s.fail(err)
 		}
 	}
-	s.listen(a, a.commands)
 	a.shed(&s.roster)
 	s.record(nil, s.actionEvent(a, "ended"))
 	s.countSoon()
@@ -344,9 +341,6 @@ func (s *Session) own(a *action, t files.Told) {
 		return
 	}
 	a.Files, a.Added, a.Removed, a.Effects = len(t.Changed), t.Added, t.Removed, t.Effects
-	if t.Said != nil {
-		a.Said = t.Said
-	}
 	switch {
 	case len(t.Changed) == 0 || a.Review == api.ReviewOpen:
 	case a.Review == api.ReviewRolledBack: // before it was told
@@ -385,8 +379,7 @@ func (s *Session) grow(a *action) {
 // counted fills in an edit's line counts and words; they may stay uncounted.
 func (s *Session) counted(a *action, t files.Told) {
 	if t.Err == nil {
-		a.Added, a.Removed, a.Effects, a.Said = t.Added, t.Removed, t.Effects, t.Said
+		a.Added, a.Removed, a.Effects = t.Added, t.Removed, t.Effects
 		s.record(nil, s.actionEvent(a, "counted"))
 	}
-	s.listen(a, nil)
 }

@@ -7,7 +7,6 @@ import (
 
 	"stepbox/policy"
 	"stepbox/session/api"
-	"stepbox/session/deeds"
 	"stepbox/session/files"
 	"stepbox/session/judge"
 )
@@ -44,8 +43,6 @@ type action struct {
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made
 	answered time.Time    // when what it waited for last was answered
-	since    time.Time    // when the one before with its title began; of an edit, was written
-	edited   deeds.Edited // what an edit wrote
 	toldTo   int64        // the last checkpoint whose changes are counted
 	moves    []move       // in which it alone was taken back, or came again
 	unseen   bool         // it changed more than its open question shows

@@ -19,11 +19,10 @@ type actions struct {
 	waiting map[*gate.Exec]*action // those of which a held exec is a member
 	running []*action              // those that are alive, and maybe others
 	last    map[string]*action     // the last with a title that was denied or has ended
-	begun   map[string]*action     // the last with a title that has been weighed
 }
 
 func newActions() actions {
-	return actions{waiting: make(map[*gate.Exec]*action), last: make(map[string]*action), begun: make(map[string]*action)}
+	return actions{waiting: make(map[*gate.Exec]*action), last: make(map[string]*action)}
 }
 
 // at is an action by its number; nil when there is none.
@@ -122,17 +121,6 @@ func (l *actions) job(x *judge.Exec, parent *process) *action {
 		}
 	}
 	return nil
-}
-
-// begins notes when the action with the same title began that an action comes after:
-// what the agent called until then is none of it.
-func (l *actions) begins(a *action) {
-	was := l.begun[a.Title]
-	if l.begun[a.Title] = a; was != nil && was != a {
-		if a.since = was.StartedAt; a.Kind == api.KindEdit {
-			a.since = was.edited.Last // its call comes before it
-		}
-	}
 }
 
 // lastTime says what the last action with the same line did.

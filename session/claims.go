@@ -13,7 +13,6 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/socket"
 	"stepbox/session/api"
-	"stepbox/session/said"
 	"stepbox/session/tell"
 )
 
@@ -171,13 +170,9 @@ func (s *Session) claimed(a *action) {
 		}
 	}
 	lines = append(lines, a.Title)
-	c := s.join(a, func(c *api.Claim) bool {
+	s.join(a, func(c *api.Claim) bool {
 		return c.Command != "" && c.EndedAt.IsZero() && slices.Contains(lines, strings.TrimSpace(c.Command))
 	})
-	// Its transcript says the same, later.
-	if c != nil && c.Text != "" && !strings.HasPrefix(strings.TrimSpace(c.Command), c.Text) {
-		a.Said = &api.Said{Text: c.Text, Source: said.FromCall}
-	}
 }
 
 // claimedEdit is claimed for files that the agent wrote.
@@ -190,7 +185,8 @@ func (s *Session) claimedEdit(a *action, changed []diff.Change) {
 	})
 }
 
-func (s *Session) join(a *action, fits func(*api.Claim) bool) *api.Claim {
+// join puts an action beside the call that has the fewest of those that fit.
+func (s *Session) join(a *action, fits func(*api.Claim) bool) {
 	var found *api.Claim
 	for _, c := range s.claims.recent {
 		if c.By == 0 && fits(c) && (found == nil || len(c.Actions) < len(found.Actions)) {
@@ -198,12 +194,11 @@ func (s *Session) join(a *action, fits func(*api.Claim) bool) *api.Claim {
 		}
 	}
 	if found == nil {
-		return nil
+		return
 	}
 	a.Claim = &api.Claimed{N: found.N, Tool: found.Tool, Text: found.Text}
 	if len(found.Actions) < maxJoined {
 		found.Actions = append(found.Actions, a.N)
 	}
 	s.wentOn(found)
-	return found
 }

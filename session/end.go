@@ -123,9 +123,6 @@ func (s *Session) lastCheckpoint(exit runner.Exit) {
 				if traps := left.Traps(); traps != "" {
 					s.note(true, "%s", traps)
 				}
-				for _, u := range s.unheard {
-					s.look(u)
-				}
 				s.loop.WhenIdle(func() { s.conclude(exit) })
 			}
 		})

@@ -201,7 +201,6 @@ func (s *Session) weighed(a *action) {
 	}
 	s.newest(a)
 	verdict, rule := a.weigh(s.info.Mode, s.holdNext)
-	s.actions.begins(a)
 	switch verdict {
 	case api.Allow:
 		a.By = "rule"

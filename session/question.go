@@ -68,7 +68,6 @@ func (s *Session) ask(a *action) {
 	}
 	a.question = q
 	s.open(q, s.actionEvent(a, "held"))
-	s.listen(a, commandsOf(a.members))
 }
 
 func commandsOf(members []*judge.Exec) (out []api.Command) {

@@ -146,7 +146,6 @@ func (s *Session) deny(a *action, rule, reason string) {
 		return
 	}
 	a.Verdict, a.Rule, a.Reason, a.EndedAt = api.Deny, rule, api.Escape(reason), time.Now().UTC()
-	s.listen(a, commandsOf(members))
 	s.refuse(a, rule, reason, []api.Event{s.actionEvent(a, "denied"), s.changed("counted")}, members...)
 }
 

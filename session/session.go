@@ -125,7 +125,6 @@ type Session struct {
 
 	// Below: owned by the loop.
 	info       api.Session
-	unheard    []*unheard      // see listen; at most maxUnheard
 	listed     bool            // it has a row, in which this run of it stands
 	upkeep     []judge.Written // when housekeeping ran; at most maxUpkeep, older ones are suspect
 	actions    actions

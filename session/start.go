@@ -67,8 +67,7 @@ func (s *Session) begin(ctx context.Context) error {
 	s.unkept()
 	s.enforce() // what was said before it was resumed, too
 	s.teller = &deeds.Teller{
-		Files: s.files, Bodies: files.Bodies{Store: s.store}, Ignores: s.outfit.Ignores, Project: cfg.Workspace, Home: s.judge.Places.HomeDir,
-		From: s.info.StartedAt, Log: s.log,
+		Files: s.files, Bodies: files.Bodies{Store: s.store}, Ignores: s.outfit.Ignores, Project: cfg.Workspace, Log: s.log,
 	}
 	gateway := s.gateway()
 	go s.loop.Run()

@@ -75,9 +75,9 @@ func TestWordsOfAQuestion(t *testing.T) {
 	d.press(leader, "4", "enter")
 	d.shows("asked by")
 	a := held(13, "make install")
-	a.Said = &api.Said{Text: "I put it where it belongs", Source: "message"}
+	a.Claim = &api.Claimed{Text: "I put it where it belongs"}
 	d.c.Put(api.Event{Action: &a})
-	d.shows("I put it where it belongs (message)")
+	d.shows("I put it where it belongs")
 }
 
 func TestEveryAnswer(t *testing.T) {

@@ -81,7 +81,6 @@ type Action struct {
 	Added        int         `json:"added,omitempty"`        // lines
 	Removed      int         `json:"removed,omitempty"`
 	Effects      *Effects    `json:"effects,omitempty"`     // what it did to the files; nil: nothing, or it hasn't ended
-	Said         *Said       `json:"said,omitempty"`        // what the agent announced
 	Claim        *Claimed    `json:"claim,omitempty"`       // the tool call that it came of, as the agent tells
 	Shared       bool        `json:"shared,omitempty"`      // others ran meanwhile, so some changes may be theirs
 	SharedWith   []int       `json:"shared_with,omitempty"` // of an edit: the actions that may have made some of it
@@ -90,6 +89,18 @@ type Action struct {
 	Spans        []Span      `json:"spans,omitempty"`       // all between which its changes were made
 	ReviewedBy   string      `json:"reviewed_by,omitempty"` // who kept its changes, when that was said by itself
 	Reviewed     Review      `json:"reviewed,omitempty"`    // of one that was rolled back: its review before that
+}
+
+// Said is what the agent says that it is for: of the tool call that it came of, or else
+// what it committed with; "" where it said nothing.
+func (a Action) Said() string {
+	if a.Claim != nil && a.Claim.Text != "" {
+		return a.Claim.Text
+	}
+	if a.Effects != nil {
+		return a.Effects.Committed
+	}
+	return ""
 }
 
 // Judged says whether a rule or a person let the action run, or didn't. An edit is

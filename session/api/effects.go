@@ -14,13 +14,6 @@ type Effects struct {
 	Uncommitted int `json:"uncommitted,omitempty"` // deleted or overwritten files whose content is in no commit
 	Executable  int `json:"executable,omitempty"`  // made so
 	Ignored     int `json:"ignored,omitempty"`     // of all these: files that git ignores
-}
 
-// Said is what the agent announced of an action before it did it.
-type Said struct {
-	Text   string `json:"text"`   // escaped, bounded
-	Source string `json:"source"` // "tool call", "message" before one, that on the "screen", "commit message", "comment"
-	// Mismatch says in words what the action did that the announcement doesn't
-	// cover; "" when nothing was found.
-	Mismatch string `json:"mismatch,omitempty"`
+	Committed string `json:"committed,omitempty"` // the first line of its last commit's message
 }

@@ -222,9 +222,7 @@ func step(past *ledger.Past, c *files.Course, at int64, from, to api.Moment) api
 	}
 	for _, a := range past.Actions {
 		if len(s.Actions) > 0 && a.N == s.Actions[0] {
-			if s.Title = a.Title; a.Said != nil {
-				s.Said = a.Said.Text
-			}
+			s.Title, s.Said = a.Title, a.Said()
 		}
 	}
 	return s

@@ -258,10 +258,7 @@ func (w *walk) author(by []int) (out api.Author) {
 		return out
 	}
 	a := w.Actions[slices.IndexFunc(w.Actions, func(a api.Action) bool { return a.N == by[len(by)-1] })]
-	out = api.Author{Session: w.Session.ID, Name: w.Session.Name, Action: a.N, Kind: a.Kind, Title: a.Title, At: a.StartedAt}
+	out = api.Author{Session: w.Session.ID, Name: w.Session.Name, Action: a.N, Kind: a.Kind, Title: a.Title, At: a.StartedAt, Said: a.Said()}
 	out.With = append(slices.Clone(by[:len(by)-1]), a.SharedWith...)
-	if a.Said != nil {
-		out.Said = a.Said.Text
-	}
 	return out
 }

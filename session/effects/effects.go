@@ -38,24 +38,19 @@ type Input struct {
 	Open func(f *diff.File, most int64) ([]byte, bool)
 }
 
-// Commit is what an action committed, as far as git's index and log tell.
-type Commit struct {
-	Message string // the first line of the last one's
-	Changes []diff.Change
-}
-
 // Bounds of what is read and said.
 const (
 	maxFile    = 8 << 20  // bytes of one content
 	maxRead    = 64 << 20 // of all
 	maxCompare = 1 << 20  // of one that is looked into
 	maxPhrases = 5
+	maxMessage = 200 // bytes of a commit's first line
 )
 
-// Of says what an action did; nil: nothing. Committed is nil unless it committed.
-func Of(in Input) (out *api.Effects, committed *Commit) {
+// Of says what an action did; nil: nothing.
+func Of(in Input) *api.Effects {
 	if len(in.Changed) == 0 {
-		return nil, nil
+		return nil
 	}
 	s := &summary{Input: in, left: maxRead, indexes: map[string][]git.Entry{}, groups: map[string]*group{}}
 	internals := map[string][]diff.Change{} // by the folder that .git is in
@@ -74,7 +69,7 @@ func Of(in Input) (out *api.Effects, committed *Commit) {
 	for _, p := range s.phrases[:min(len(s.phrases), maxPhrases)] {
 		s.out.Words = append(s.out.Words, p.text)
 	}
-	return &s.out, s.commit
+	return &s.out
 }
 
 // InGit says in which folder the repository is that a path is an internal of.
@@ -91,7 +86,6 @@ type summary struct {
 	Input
 	left    int64 // bytes that may still be read
 	out     api.Effects
-	commit  *Commit
 	indexes map[string][]git.Entry // by state and path of the repository
 	groups  map[string]*group
 	phrases []phrase

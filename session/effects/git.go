@@ -10,6 +10,7 @@ import (
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
 )
 
 // repository says what happened in a repository's own folder. Its files aren't
@@ -32,7 +33,7 @@ func (s *summary) repository(folder string, changed []diff.Change) {
 		s.add(minor, "makes a git repository")
 	}
 	if message := r.log(); message != "" {
-		s.commit = &Commit{Message: message, Changes: s.staged(folder)}
+		s.out.Committed = api.Escape(api.Trim(message, maxMessage))
 	}
 	r.references()
 	r.stash()

@@ -82,34 +82,3 @@ func (s *summary) index(m *manifest.Manifest, repo string) []git.Entry {
 	s.indexes[key] = entries
 	return entries
 }
-
-// staged is what differs between a repository's index as of the last commit that
-// is known of and now: what the session's first commit has, or one that was
-// staged by the action that made it.
-func (s *summary) staged(repo string) (out []diff.Change) {
-	was, is := map[string]string{}, map[string]string{}
-	if r := s.repositoryOf(path.Join(repo, "x")); r != nil && s.From.Lookup(path.Join(repo, ".git/logs/HEAD")) == nil {
-		for _, t := range r.Tracked {
-			was[t.Path] = string(t.Hash)
-		}
-	} else {
-		for _, e := range s.index(s.From, repo) {
-			was[e.Path] = string(e.Hash)
-		}
-	}
-	for _, e := range s.index(s.To, repo) {
-		if is[e.Path] = string(e.Hash); is[e.Path] != was[e.Path] {
-			out = append(out, diff.Change{Path: path.Join(repo, e.Path), Status: diff.Modified})
-			if _, ok := was[e.Path]; !ok {
-				out[len(out)-1].Status = diff.Added
-			}
-		}
-	}
-	for p := range was {
-		if _, ok := is[p]; !ok && len(is) > 0 {
-			out = append(out, diff.Change{Path: path.Join(repo, p), Status: diff.Deleted})
-		}
-	}
-	slices.SortFunc(out, func(a, b diff.Change) int { return strings.Compare(a.Path, b.Path) })
-	return out
-}

@@ -195,7 +195,7 @@ func TestSecretAnywhere(t *testing.T) {
 	one, s := 1, "x "+secret
 	for kind, v := range map[store.Kind]any{
 		store.KindSession:  api.Session{ID: id, Name: s, Agent: s, Command: s, Workspace: s, Branch: s, Commit: "c", Reason: s, Warnings: []string{s}, State: api.SessionEnded, StartedAt: began, EndedAt: began},
-		store.KindAction:   api.Action{N: one, State: api.ActionDenied, By: "rule", Title: strings.Repeat("x ", 90) + secret, Rule: s, Reason: s, StartedAt: began, Said: &api.Said{Text: s}, Effects: &api.Effects{Words: []string{s}}},
+		store.KindAction:   api.Action{N: one, State: api.ActionDenied, By: "rule", Title: strings.Repeat("x ", 90) + secret, Rule: s, Reason: s, StartedAt: began, Claim: &api.Claimed{Text: s}, Effects: &api.Effects{Words: []string{s}, Committed: s}},
 		store.KindDecision: api.Decision{Question: 1, By: s, Reason: s},
 		store.KindAttempt:  api.Attempt{ID: 1, Protocol: "tcp", Program: s, Name: s, Address: s, Rule: s, Failure: s, Verdict: api.Deny},
 	} {

@@ -190,8 +190,8 @@ func (r *run) actionRows() error {
 			return nil
 		}
 		what := reportCell{Text: a.Title, Class: "cmd"}
-		if a.Said != nil && a.Said.Text != "" {
-			what.More = append(what.More, "“"+a.Said.Text+"”")
+		if said := a.Said(); said != "" {
+			what.More = append(what.More, "“"+said+"”")
 		}
 		if a.Effects != nil {
 			what.More = append(what.More, a.Effects.Words...)

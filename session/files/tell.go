@@ -15,7 +15,6 @@ type Told struct {
 	Listed         []api.Change
 	Trust          Trust              // zero when it wasn't asked for
 	Effects        *api.Effects       // nil: nothing changed, or it wasn't asked for
-	Said           *api.Said          // what the agent announced of it; nil: nothing is known
 	From, Until    *manifest.Manifest // between which the changes lie
 	Added, Removed int                // lines
 	To             int64              // the last checkpoint that has changes of its

@@ -161,8 +161,8 @@ func ofDoc(kind store.Kind, doc json.RawMessage) (h api.Hit, a api.Action, err e
 	if a.Reason != "" {
 		text += " · " + a.Reason
 	}
-	if a.Said != nil {
-		text += " · " + a.Said.Text
+	if said := a.Said(); said != "" {
+		text += " · " + said
 	}
 	return api.Hit{Kind: api.HitAction, Key: int64(a.N), Action: a.N, Text: text}, a, err
 }

@@ -77,7 +77,7 @@ func TestSearch(t *testing.T) {
 	f := New(h)
 	begin(t, st, api.Session{ID: "old", Name: "project", State: api.SessionEnded})
 	begin(t, st, api.Session{ID: "live", Name: "other", Command: "sh -c x", State: api.SessionRunning})
-	facts(t, st, "old", actionFact(1, `"title":"go test ./store","said":{"text":"Checks the record"}`), actionFact(2, `"title":"git commit","reason":"denied: too early"`),
+	facts(t, st, "old", actionFact(1, `"title":"go test ./store","claim":{"text":"Checks the record"}`), actionFact(2, `"title":"git commit","reason":"denied: too early"`),
 		store.Fact{Kind: store.KindAttempt, Key: 1, Event: "attempt", Doc: []byte(`{"id":1,"action":1,"name":"proxy.example.org","port":443,"protocol":"tcp","verdict":"deny"}`)})
 	prints(t, st, "old", true, "first \x1b[1mbold\x1b[0mface li", "ne\r\n\x1b]52;c;aGk=\x07Überraschung: FAIL\tTestX\x1b[4;5Hpanel\x1b[3Cright\n", "10%\r10%\r20%\n", "bytes \xff\xfe\x00here\n")
 	prints(t, st, "live", false, "tail words here\n")

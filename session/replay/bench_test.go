@@ -121,7 +121,7 @@ func drawn(rng *rand.Rand) []byte {
 func acted(n int) (out []store.Fact) {
 	a := api.Action{
 		N: n, Kind: api.KindCommand, Title: "go test ./session/replay -run " + strconv.Itoa(n), Rule: "allow go test *", By: "rule", StartedAt: time.Now(),
-		Said: &api.Said{Text: strings.Repeat("Let me run the tests again. ", 8), Source: "message"},
+		Claim: &api.Claimed{N: int64(n), Tool: "Bash", Text: strings.Repeat("Let me run the tests again. ", 8)},
 	}
 	if n%5 == 0 {
 		a.Kind = api.KindEdit

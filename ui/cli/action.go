@@ -58,15 +58,12 @@ func (c command) showAction(s api.Session, n int) error {
 			for _, did := range a.Effects.Words {
 				row(w, "did", "%s", did)
 			}
+			if a.Effects.Committed != "" {
+				row(w, "committed", "“%s”", a.Effects.Committed)
+			}
 		}
 		if a.Claim != nil {
 			row(w, "the agent says", "%s (claim %d)", a.Claim.Words(), a.Claim.N)
-		}
-		if a.Said != nil {
-			row(w, "said", "%s (%s)", a.Said.Text, a.Said.Source)
-			if a.Said.Mismatch != "" {
-				row(w, "beware", "%s", a.Said.Mismatch)
-			}
 		}
 		for _, q := range held {
 			printQuestion(w, q)

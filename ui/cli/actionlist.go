@@ -62,8 +62,8 @@ func printActions(w io.Writer, l actionList, actions []api.Action, questions []a
 			what = fmt.Sprintf("request q%d", q.ID)
 		}
 		fmt.Fprintf(w, "held: %s\t%s\t(%s)\n", what, cut(q.Title, room), q.Rule)
-		if i := slices.IndexFunc(actions, func(a api.Action) bool { return a.N == q.Action && a.Said != nil }); i >= 0 {
-			fmt.Fprintf(w, "said:\t%s\t(%s)\n", cut(actions[i].Said.Text, 200), actions[i].Said.Source)
+		if i := slices.IndexFunc(actions, func(a api.Action) bool { return a.N == q.Action && a.Said() != "" }); i >= 0 {
+			fmt.Fprintf(w, "said:\t%s\n", cut(actions[i].Said(), 200))
 		}
 	}
 }

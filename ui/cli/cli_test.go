@@ -136,7 +136,7 @@ func TestRefusals(t *testing.T) {
 func TestShowHeld(t *testing.T) {
 	of := sessions(api.Session{ID: "one", Name: "x", State: api.SessionRunning})
 	of["GET /v1/sessions/one/questions"] = []api.Question{{ID: 1, Action: 2, Title: "make install", Rule: "step mode"}}
-	of["GET /v1/sessions/one/actions"] = []api.Action{{N: 1, Said: &api.Said{Text: "before"}}, {N: 2, State: api.ActionHeld, Said: &api.Said{Text: "I install it", Source: "message"}}}
+	of["GET /v1/sessions/one/actions"] = []api.Action{{N: 1, Claim: &api.Claimed{Text: "before"}}, {N: 2, State: api.ActionHeld, Claim: &api.Claimed{Text: "I install it"}}}
 	out, _ := serve(t, of).run("show", "x")
 	if _, last, ok := strings.Cut(out, "held: #2"); !ok || !strings.Contains(last, "I install it") || strings.Contains(last, "before") {
 		t.Errorf("it shows\n%s", out)

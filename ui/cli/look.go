@@ -239,15 +239,10 @@ func baseWords(s api.Session) string {
 	return strings.Join(parts, ", ")
 }
 
-// effectWords say what an action did, behind the agent's own words when
-// they don't cover it.
+// effectWords say what an action did.
 func effectWords(a api.Action) string {
-	var words []string
-	if a.Said != nil && a.Said.Mismatch != "" {
-		words = append(words, "said: "+cut(a.Said.Text, 60))
+	if a.Effects == nil {
+		return ""
 	}
-	if a.Effects != nil {
-		words = append(words, a.Effects.Words...)
-	}
-	return strings.Join(words, "; ")
+	return strings.Join(a.Effects.Words, "; ")
 }

@@ -107,8 +107,8 @@ func (d *Decision) facts(dst uv.Screen, width int) (out []row) {
 		add([2]string{"sends", ""}[min(i, 1)], s, themes.Warn)
 	}
 	add("last time", c.LastTime, themes.Surface)
-	if d.said != nil {
-		add("said", d.said.Text+" ("+d.said.Source+")", themes.Surface)
+	if d.said != "" {
+		add("said", d.said, themes.Surface)
 	}
 	add("started by", strings.Join(c.Parents, " ← "), themes.SurfaceMuted)
 	if c.Before != 0 {
@@ -169,8 +169,8 @@ func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covere
 		out = append(out, pair(dst, "made by", "$ "+d.action, width, themes.Surface)...)
 	}
 	out = append(out, pair(dst, "asked by", cmp.Or(q.Rule, "—"), width, themes.Surface)...)
-	if d.said != nil {
-		out = append(out, pair(dst, "said", d.said.Text+" ("+d.said.Source+")", width, themes.Surface)...)
+	if d.said != "" {
+		out = append(out, pair(dst, "said", d.said, width, themes.Surface)...)
 	}
 	out = append(out, differences(dst, d.diffs, alone, width, mostRows)...)
 	if d.unread != "" {

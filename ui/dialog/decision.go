@@ -25,7 +25,7 @@ type Decision struct {
 	pending   bool   // an answer is on its way
 	notice    string // what became of the last try
 	shown     api.Question
-	said      *api.Said      // what the agent announced of it; that may come late
+	said      string         // what the agent says that it is for; that may come late
 	action    string         // what its action is called
 	kind      api.ActionKind // and what that is
 	tried     uint64         // up to which change of the attempts it is known
@@ -80,8 +80,8 @@ func (d *Decision) Sync(n News) {
 	if d.over == "" {
 		d.equal, d.also = n.State.Equal(id), n.State.Also[id]
 	}
-	if a, ok := n.State.Action(d.shown.Action); ok && (a.Said != d.said || a.Title != d.action) {
-		d.said, d.action, d.kind, d.made = a.Said, a.Title, a.Kind, made{}
+	if a, ok := n.State.Action(d.shown.Action); ok && (a.Said() != d.said || a.Title != d.action) {
+		d.said, d.action, d.kind, d.made = a.Said(), a.Title, a.Kind, made{}
 	}
 	if c := d.shown.Connection; c != nil && c.Host != "" && (d.sofar == "" || d.tried != n.State.Tried) {
 		sent, received := n.State.Traffic(c)

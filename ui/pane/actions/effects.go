@@ -19,7 +19,7 @@ type word struct {
 }
 
 // did says what an action did to the files, weightiest first: a sign with weight
-// for what is lost, a mark for what wasn't announced, and words.
+// for what is lost, and words.
 func did(a api.Action) (out []word) {
 	e := cmp.Or(a.Effects, &api.Effects{})
 	switch {
@@ -27,10 +27,6 @@ func did(a api.Action) (out []word) {
 		out = append(out, word{fmt.Sprintf(" −%d ", e.Deleted), themes.Loss})
 	case e.Grave:
 		out = append(out, word{" ! ", themes.Loss})
-	}
-	mismatch := a.Said != nil && a.Said.Mismatch != ""
-	if mismatch {
-		out = append(out, word{" ≠", themes.Denied})
 	}
 	for i, w := range e.Words {
 		if a.Kind == api.KindEdit && w == "changes "+strings.TrimPrefix(a.Title, "edit ") {
@@ -44,9 +40,6 @@ func did(a api.Action) (out []word) {
 			k = themes.Warn
 		}
 		out = append(out, word{" " + w, k})
-	}
-	if mismatch {
-		out = append(out, word{" · said: " + a.Said.Text, themes.Muted})
 	}
 	return out
 }
@@ -68,8 +61,8 @@ func share(dst uv.Screen, a api.Action, room int) (title int, words []word) {
 	if w := paint.Width(dst, paint.Shorten(dst, a.Title, room)); w < title {
 		title = w
 	}
-	if s := a.Said; s != nil && s.Mismatch == "" && s.Text != "" && s.Text != a.Title && room-title-width >= saidLeast {
-		words = append(words, word{before + "said: " + s.Text, themes.Muted})
+	if s := a.Said(); s != "" && s != a.Title && room-title-width >= saidLeast {
+		words = append(words, word{before + "said: " + s, themes.Muted})
 	}
 	if len(words) == 1 {
 		words = nil
