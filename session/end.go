@@ -62,9 +62,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 		s.ledger.Output()
 		s.term.Close()
 		if s.unsealed != nil { // else nobody seals it
-			begun := time.Now()
 			<-s.unsealed
-			s.waited = time.Since(begun)
 		}
 		cerr := s.box.Close(context.Background())
 		hash, _, herr := s.store.PutBody(context.Background(), bytes.NewReader(screen.Data))
@@ -172,7 +170,7 @@ func (s *Session) conclude(exit runner.Exit) {
 		if err := s.ledger.End(append(events, last)...); err != nil {
 			s.log.Error("the session's end isn't recorded", "error", err)
 		}
-		s.sealEnd(s.waited)
+		s.sealEnd()
 		return s.shut
 	})
 }

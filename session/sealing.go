@@ -9,33 +9,18 @@ import (
 )
 
 // How often a session's record is sealed: after so long if anything happened, or so
-// many events; how often that is looked at, and how long the last seal may take.
+// many events; and how often that is looked at.
 const (
 	sealEvery  = 5 * time.Minute
 	sealEvents = 2000
 	sealLook   = 10 * time.Second
-	sealLast   = 5 * time.Second
 )
 
 // keepSealed seals the record while the session lives, beside all else. That it can't
 // be is said once, and tried again.
 func (s *Session) keepSealed() {
 	defer close(s.unsealed)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	stopping := s.loop.In(loop.Stopping)
-	go func() {
-		select {
-		case <-stopping:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case <-time.After(sealLast): // also a short session has one seal, or is told why not
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, stopping := context.Background(), s.loop.In(loop.Stopping)
 	tick := time.NewTicker(sealLook)
 	defer tick.Stop()
 	var sealed uint64
@@ -49,7 +34,7 @@ func (s *Session) keepSealed() {
 				sealed = last // until there is as much again
 			}
 		}
-		if err != nil && !said && ctx.Err() == nil {
+		if err != nil && !said {
 			said = true
 			s.loop.Post(func() { s.note(true, "the record isn't sealed: %v", err) }) // the end waits for it
 		}
@@ -61,16 +46,13 @@ func (s *Session) keepSealed() {
 	}
 }
 
-// sealEnd seals the whole record, in what is left of sealLast when waited was waited for
-// the seal before. One that can't be stays as it is, which whoever
-// verifies it is told.
-func (s *Session) sealEnd(waited time.Duration) {
+// sealEnd seals the whole record. One that can't be stays as it is, which whoever verifies
+// it is told.
+func (s *Session) sealEnd() {
 	if s.cfg.Seal == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), sealLast-waited)
-	defer cancel()
-	if _, err := s.cfg.Seal(ctx, seal.Final); err != nil {
+	if _, err := s.cfg.Seal(context.Background(), seal.Final); err != nil {
 		s.log.Error("the session's end isn't sealed", "error", err)
 	}
 }

@@ -120,7 +120,6 @@ type Session struct {
 	loop     *loop.Loop    // box, term and files are set before it is running
 	applying chan struct{} // holds one while something of it is applied
 	unsealed chan struct{} // closed when the record is sealed no more but at its end; nil: nobody seals it
-	waited   time.Duration // for that, at the end
 	final    api.Session   // set before it is closed
 
 	// Below: owned by the loop.

@@ -43,23 +43,6 @@ func (s *Store) Any(ctx context.Context, kind Kind) (any bool, err error) {
 	return any, nil
 }
 
-// Latest is the session that has the resource of a kind whose event is of the latest time,
-// and that time; none when nobody has one.
-func (s *Store) Latest(ctx context.Context, kind Kind) (session string, at time.Time, err error) {
-	k := kindOf(kind)
-	if k == nil || k.since > s.schema {
-		return "", at, nil
-	}
-	var ns int64
-	err = s.reads.QueryRowContext(ctx, `SELECT session, time FROM "`+k.table+`" JOIN events USING (session, seq) ORDER BY time DESC LIMIT 1`).Scan(&session, &ns)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", at, nil
-	} else if err != nil {
-		return "", at, fmt.Errorf("cannot look for a %s: %w", kind, s.fault(err))
-	}
-	return session, time.Unix(0, ns), nil
-}
-
 // Newest lists the resources of a kind that have the highest numbers, at most
 // limit of them, in the order of their numbers.
 func (s *Store) Newest(ctx context.Context, session string, kind Kind, limit int) ([]json.RawMessage, error) {

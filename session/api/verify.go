@@ -7,19 +7,11 @@ import (
 	"time"
 )
 
-// Key is one that signs records, or did.
+// Key is the one that signs records.
 type Key struct {
 	Fingerprint string    `json:"fingerprint"` // SHA256:…, as ssh-keygen -l gives it
 	Public      string    `json:"public"`      // as a line of authorized_keys
-	InAgent     bool      `json:"in_agent,omitempty"`
 	From        time.Time `json:"from"`
-	Until       time.Time `json:"until,omitzero"` // it signs no more from then on
-}
-
-// KeyRequest has another key sign from now on.
-type KeyRequest struct {
-	Use  string `json:"use,omitempty"`  // the fingerprint of one in the ssh-agent; "": a new one
-	Lost bool   `json:"lost,omitempty"` // the key before it can't sign the new one
 }
 
 // Seal is a signature of an event, and so of all that come before it.
@@ -91,12 +83,7 @@ func (c *Client) Verify(ctx context.Context, r VerifyRequest) iter.Seq2[Verifyin
 	return stream[Verifying](ctx, c, http.MethodPost, "/v1/verify", r, "what is verified")
 }
 
-// Keys lists the keys that sign records, the one that does now last.
-func (c *Client) Keys(ctx context.Context) ([]Key, error) {
-	return fetch[[]Key](ctx, c, http.MethodGet, "/v1/keys", nil)
-}
-
-// ChangeKey has another key sign from now on.
-func (c *Client) ChangeKey(ctx context.Context, r KeyRequest) (Key, error) {
-	return fetch[Key](ctx, c, http.MethodPost, "/v1/keys", r)
+// Key is the key that signs records; a zero one before the first seal.
+func (c *Client) Key(ctx context.Context) (Key, error) {
+	return fetch[Key](ctx, c, http.MethodGet, "/v1/key", nil)
 }

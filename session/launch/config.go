@@ -160,7 +160,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	if err != nil {
 		return nil, nil, err
 	}
-	live, ring := registryIn(dir), ringIn(dir, st)
+	live, key := registryIn(dir), keyIn(dir, st)
 	dead, clean, err := sweep(ctx, dir, live)
 	if err != nil {
 		log.Warn("what a dead session left isn't removed", "error", err)
@@ -170,23 +170,23 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		return apply.Ended{Store: st, ID: id, Live: live.live, Foretell: func(ctx context.Context, events []store.Event) error {
 			return seal.Foretell(ctx, st, id, events)
 		}, Seal: func(ctx context.Context, id string) {
-			if err := sealAfter(ctx, st, ring, id); err != nil {
+			if err := sealAfter(ctx, st, key, id); err != nil {
 				log.Warn("what was recorded after a session's end isn't sealed", "error", err)
 			}
 		}}
 	})
-	verifier := verifierOf(st, ring, live)
+	verifier := verifierOf(st, key, live)
 	a.Sound = verifier.Sound
 	if !st.ReadOnly() {
 		if err := mend(ctx, a); err != nil {
 			log.Warn("what an interrupted apply left isn't settled", "error", err)
 		}
-		if err := (undertaker{st, ring, live, clean}).bury(ctx, dead); err != nil {
+		if err := (undertaker{st, key, live, clean}).bury(ctx, dead); err != nil {
 			log.Warn("the record of a dead session isn't sealed", "error", err)
 		}
 	}
 	travels := traveller{history, tree.Source{Store: st, Home: a.Person.Home, Env: os.Environ(), Same: a.Same}}
-	exporter := &export.Exporter{Store: st, History: history, Environ: os.Environ(), Sign: ring.Sign, Whole: verifier.Whole}
+	exporter := &export.Exporter{Store: st, History: history, Environ: os.Environ(), Sign: key.Sign, Whole: verifier.Whole}
 	profiles := sync.OnceValue(func() *policy.Profiles { return profilesOf(a.Person.Home) }) // most commands need none
 	h := server.NewHub(server.Services{
 		Reader:   history,
@@ -201,7 +201,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 		Backtest: backtester(&history.History, dir, a.Person.Home, profiles),
 		Finder:   find.New(history),
 		Verifier: verifier,
-		Ring:     ring,
+		Key:      key,
 		Policies: explainer(history.Session, dir, a.Person.Home),
 	}, live.find, log)
 	client, end := answered(through(h), log)

@@ -281,10 +281,10 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		st.Close()
 		return nil, nil, err
 	}
-	ring := ringIn(dir, st)
+	key := keyIn(dir, st)
 	var over atomic.Bool // its end is sealed, or will be by whom its folder tells
 	cfg.Seal = func(ctx context.Context, by string) (uint64, error) {
-		seq, err := seal.Seal(ctx, st, ring, cfg.ID, by)
+		seq, err := seal.Seal(ctx, st, key, cfg.ID, by)
 		over.Store(by == seal.Final && (err == nil || seal.Stays(err)))
 		return seq, err
 	}
@@ -300,7 +300,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		cfg.Name = "folder-" + cfg.Name
 	}
 	if old, alive, err := registryIn(dir).read(cfg.ID); cfg.Resume && err == nil && !alive { // its note gives way to this one's
-		if err := (undertaker{st, ring, registryIn(dir), false}).one(ctx, cfg.ID, old); err != nil {
+		if err := (undertaker{st, key, registryIn(dir), false}).one(ctx, cfg.ID, old); err != nil {
 			return nil, nil, errors.Join(err, st.Close())
 		}
 	}
@@ -333,7 +333,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		}
 		return nil, nil, errors.Join(err, st.Close())
 	}
-	s, err := run(ctx, st, ring, cfg)
+	s, err := run(ctx, st, key, cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
@@ -376,8 +376,8 @@ func indexed(ctx context.Context, st *store.Store, cfg session.Config) {
 }
 
 // run starts the session, once what it takes to resume it is kept.
-func run(ctx context.Context, st *store.Store, ring seal.Ring, cfg session.Config) (*session.Session, error) {
-	dir, verifier := st.SessionDir(cfg.ID), verifierOf(st, ring, registryIn(cfg.DataDir))
+func run(ctx context.Context, st *store.Store, key seal.Key, cfg session.Config) (*session.Session, error) {
+	dir, verifier := st.SessionDir(cfg.ID), verifierOf(st, key, registryIn(cfg.DataDir))
 	if cfg.Resume {
 		if err := sound(ctx, verifier, "resume it", cfg.ID); err != nil {
 			return nil, err

@@ -125,7 +125,7 @@ func TestSealedBeforeForgotten(t *testing.T) {
 	if _, err := st.CreateSession(t.Context(), "dead", []byte(`{"id":"dead","state":"running"}`)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := seal.Seal(t.Context(), st, ringIn(dir, st), "dead", seal.Going); err != nil {
+	if _, err := seal.Seal(t.Context(), st, keyIn(dir, st), "dead", seal.Going); err != nil {
 		t.Fatal(err)
 	}
 	newest := func() string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -14,18 +13,14 @@ import (
 	"stepbox/store"
 )
 
-// ringIn is where the keys are that seal records.
-func ringIn(dir string, st *store.Store) seal.Ring {
-	return seal.Ring{
-		Dir: filepath.Join(dir, "keys"), Agent: os.Getenv("SSH_AUTH_SOCK"),
-		Used:   func(ctx context.Context) (bool, error) { return st.Any(ctx, store.KindSeal) },
-		Newest: func(ctx context.Context) (string, time.Time, error) { return st.Latest(ctx, store.KindSeal) },
-	}
+// keyIn is the key that seals records.
+func keyIn(dir string, st *store.Store) seal.Key {
+	return seal.Key{Dir: filepath.Join(dir, "keys"), Used: func(ctx context.Context) (bool, error) { return st.Any(ctx, store.KindSeal) }}
 }
 
-func verifierOf(st *store.Store, r seal.Ring, live registry) seal.Verifier {
+func verifierOf(st *store.Store, k seal.Key, live registry) seal.Verifier {
 	return seal.Verifier{
-		Store: st, Ring: r, Live: func(id string) bool { return live.live(id) || st.Owned(id) },
+		Store: st, Key: k, Live: func(id string) bool { return live.live(id) || st.Owned(id) },
 		References: func() store.References { return files.References(st) },
 	}
 }
@@ -41,13 +36,9 @@ func sound(ctx context.Context, v seal.Verifier, verb, id string) error {
 	return err
 }
 
-// sealAfterFor is how long a command waits for an ssh-agent that seals what was recorded
-// of a session that nobody has any more.
-const sealAfterFor = 3 * time.Second
-
 // sealAfter seals what was recorded of a session since it was sealed last. One that can't
 // be sealed says so when it is verified.
-func sealAfter(ctx context.Context, st *store.Store, r seal.Ring, id string) error {
+func sealAfter(ctx context.Context, st *store.Store, k seal.Key, id string) error {
 	last, err := st.LastEvent(ctx, id)
 	if err != nil || last == 0 {
 		return err
@@ -56,20 +47,14 @@ func sealAfter(ctx context.Context, st *store.Store, r seal.Ring, id string) err
 	if err != nil || len(head) > 0 && head[0].Kind == store.KindSeal {
 		return err
 	}
-	return later(ctx, st, r, id, false)
-}
-
-func later(ctx context.Context, st *store.Store, r seal.Ring, id string, dead bool) error {
-	ctx, cancel := context.WithTimeout(ctx, sealAfterFor)
-	defer cancel()
-	return seal.Later(ctx, st, r, id, dead)
+	return seal.Later(ctx, st, k, id, false)
 }
 
 // undertaker seals what sessions whose supervisors died left, and takes their notes away
 // only then: whoever comes next sees by the note that it is still to be done.
 type undertaker struct {
 	store *store.Store
-	ring  seal.Ring
+	key   seal.Key
 	live  registry
 	clean bool // nothing else is left of any
 }
@@ -100,7 +85,7 @@ func (u undertaker) one(ctx context.Context, id string, n note) error {
 			return err
 		}
 		defer func() { _ = release() }()
-		if err := later(ctx, u.store, u.ring, id, true); ctx.Err() != nil || err != nil && !seal.Stays(err) {
+		if err := seal.Later(ctx, u.store, u.key, id, true); ctx.Err() != nil || err != nil && !seal.Stays(err) {
 			return err
 		} else if err != nil {
 			fmt.Fprintf(os.Stderr, "stepbox: %s; stepbox verify %s says more\n", api.Escape(err.Error()), id)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
@@ -18,22 +17,17 @@ import (
 	"stepbox/store"
 )
 
-// lateness is how much later than it was retired a key may sign: a supervisor that had
-// just read the list.
-const lateness = time.Minute
-
 // checker looks at a session's seals while its events pass, in order. It remembers 40
 // bytes of each.
 type checker struct {
 	session string
-	keys    map[string][]key // by their lines: one may be used again
-	hashes  []store.Hash     // of events 1, 2, …
+	key     told
+	hashes  []store.Hash // of events 1, 2, …
 
 	count   int
 	last    *api.Seal // that is good
 	after   int       // events after the one that it signs
 	newest  uint64    // event that is no seal
-	keyed   time.Time // the first key was made: what ended since is sealed
 	folder  string    // the file that knows
 	knows   known     // what it said before any event was looked at
 	met     bool      // the event that it knows has passed
@@ -41,7 +35,6 @@ type checker struct {
 	dead    bool      // until he was killed, and nobody has looked since
 	resumed bool      // the session does, by an event since
 	unknown int       // events after that, of which it should know
-	lax     uint64    // from this event on it knows of none, and let all through: see known.lax
 	is      string    // the session as it was last recorded, but for what an apply counts
 	phase   phase
 	missing bool   // its end should be sealed
@@ -63,11 +56,8 @@ const (
 	closed              // it is: only applies, and that it goes on, may follow
 )
 
-func newChecker(st *store.Store, session string, list []key, keys map[string][]key) *checker {
-	c := &checker{session: session, keys: keys}
-	if len(list) > 0 {
-		c.keyed = list[0].From
-	}
+func newChecker(st *store.Store, session string, key told) *checker {
+	c := &checker{session: session, key: key}
 	var err error
 	c.folder = noteOf(st, session)
 	if c.knows, err = readNote(c.folder); err != nil {
@@ -81,7 +71,6 @@ func newChecker(st *store.Store, session string, list []key, keys map[string][]k
 // record more. Nothing but a seal follows those, unless the session goes on by then.
 type known struct {
 	newest, next store.Hash // zero: none
-	lax          bool       // an older Stepbox was about to record more behind newest, and didn't say what
 }
 
 // readNote reads that, whatever else is in the file's place by now.
@@ -102,7 +91,7 @@ func readNote(path string) (k known, err error) {
 		return k, err
 	}
 	newest, next, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
-	if k.lax = next == "open"; next != "" && !k.lax {
+	if next != "" {
 		k.next, _ = store.ParseHash(next) // what names no event lets none through
 	}
 	k.newest, err = store.ParseHash(newest)
@@ -116,9 +105,6 @@ func (c *checker) event(e store.Event) {
 	} else {
 		c.after++
 		c.newest = e.Seq
-		if c.knows.lax && c.met && !c.going && c.unknown == 0 && begins(e.Event) {
-			c.going, c.lax = true, e.Seq
-		}
 		if c.met && !c.going {
 			c.unknown++
 		}
@@ -130,14 +116,9 @@ func (c *checker) event(e store.Event) {
 	case c.knows.next: // it stands for all before it
 		c.unknown, c.going = 0, c.resumed
 	}
-	if c.phase == ended && c.met && (c.going && (c.dead || c.lax > 0) || e.Hash == c.knows.next || e.Hash == c.knows.newest && e.Kind != store.KindSeal) {
+	if c.phase == ended && c.met && (c.going && c.dead || e.Hash == c.knows.next || e.Hash == c.knows.newest && e.Kind != store.KindSeal) {
 		c.phase = owed
 	}
-}
-
-// begins says whether an owner's first event behind what is over is one of this kind.
-func begins(event string) bool {
-	return event == "apply.started" || event == "apply.undoing" || event == "session.resumed"
 }
 
 func (c *checker) sealed(e store.Event) {
@@ -168,7 +149,7 @@ func (c *checker) fact(e store.Event) {
 			c.unseen, c.late = c.unseen || !c.vouched, c.late || c.missing && c.phase != closed
 			c.phase, c.vouched, c.resumed = open, false, true
 		case c.phase == open && s.State == api.SessionEnded:
-			c.phase, c.missing = ended, !c.keyed.IsZero() && !e.At.Before(c.keyed)
+			c.phase, c.missing = ended, !c.key.From.IsZero() && !e.At.Before(c.key.From)
 		case e.Event == "session.counted" && c.is == was:
 			return
 		}
@@ -197,16 +178,11 @@ func (c *checker) seal(e store.Event) (s api.Seal, err error) {
 		return s, fmt.Errorf("its signature isn't good: %w", err)
 	}
 	name := ssh.FingerprintSHA256(pub)
-	keys := c.keys[line(pub)]
 	switch {
 	case name != s.Signer:
 		return s, fmt.Errorf("it names the key %s and %s signed it", api.Escape(api.Trim(s.Signer, 80)), name)
-	case len(keys) == 0:
-		return s, fmt.Errorf("it is signed by the key %s, which isn't yours: stepbox key lists those that are", name)
-	case !slices.ContainsFunc(keys, func(k key) bool {
-		return k.Until.IsZero() || !e.At.After(k.Until.Add(lateness)) // not From: who has the key says when, and clocks are set
-	}):
-		return s, fmt.Errorf("it is signed by the key %s at a time at which that didn't count", name)
+	case line(pub) != c.key.Public:
+		return s, fmt.Errorf("it is signed by the key %s, which isn't yours: stepbox key shows that", name)
 	}
 	return s, nil
 }
@@ -241,9 +217,6 @@ func (c *checker) over(live bool) (wrong, remarks []string) {
 	}
 	if c.last != nil && c.knows.newest.IsZero() && !live {
 		remarks = append(remarks, "its folder doesn't know its newest seal (the file sealed): that it was cut back wouldn't be seen")
-	}
-	if c.lax > 0 {
-		remarks = append(remarks, fmt.Sprintf("an older Stepbox that was killed recorded events from %d on: its folder doesn't know which, so others may be among them", c.lax))
 	}
 	if c.late {
 		remarks = append(remarks, "its end, or an apply of it, was signed only later: that what came since the seal before is what happened, no signature says")

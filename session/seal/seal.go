@@ -2,12 +2,11 @@
 // time and at its end, with a key of the person's, and checks the record by it.
 //
 // Signatures are those of OpenSSH (PROTOCOL.sshsig), in the namespace "stepbox", so
-// that ssh-keygen -Y verify checks them too. Keys are in a folder that no sandbox
-// sees, or in an ssh-agent. Whoever has the person's rights can use them: a seal
-// shows what others changed, and by a head that was kept elsewhere anything.
+// that ssh-keygen -Y verify checks them too. The key is in a folder that no sandbox
+// sees. Whoever has the person's rights can use it: a seal shows what others changed,
+// and by a head that was kept elsewhere anything.
 //
-// All of it may be called from any goroutine; what signs may wait for an ssh-agent,
-// and never holds up a session.
+// All of it may be called from any goroutine.
 package seal
 
 import (
@@ -43,14 +42,13 @@ func Message(session string, s api.Seal) []byte {
 }
 
 // Seal signs the newest event of a session and records that.
-func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq uint64, err error) {
+func Seal(ctx context.Context, st *store.Store, k Key, session, by string) (seq uint64, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("cannot seal the record of session %s: %w", session, err)
 		}
 	}()
-	asked := ctx
-	ctx = context.WithoutCancel(ctx) // only a key may take its time
+	ctx = context.WithoutCancel(ctx)
 	last, err := st.LastEvent(ctx, session)
 	if err != nil {
 		return 0, err
@@ -78,9 +76,8 @@ func Seal(ctx context.Context, st *store.Store, r Ring, session, by string) (seq
 	if by != Going {  // what can't be signed now can be later: see Owed
 		unknown = know(st, session, s.Hash)
 	}
-	signer, done, err := r.signer(asked, by == Going || by == Final)
+	signer, err := k.signer(ctx, by == Going || by == Final)
 	if err == nil {
-		defer done()
 		s.Signer = ssh.FingerprintSHA256(signer.PublicKey())
 		s.Signature, err = sign(signer, Message(session, s))
 	}
@@ -149,36 +146,31 @@ func Foretell(ctx context.Context, st *store.Store, session string, events []sto
 	return know(st, session, events[0].Prev.String()+" "+events[len(events)-1].Hash.String())
 }
 
-// Ending is Foretell for a session that goes on until then.
-func Ending(st *store.Store, events []store.Event) error {
-	return know(st, events[0].Session, events[0].Prev.String()+" "+events[len(events)-1].Hash.String())
-}
-
 // Later seals what nobody is at any more, if there is something new: what a killed
 // supervisor left, whose output it packs, or an apply. The caller owns the session.
 // What speaks against itself, or ended without a seal and isn't Owed one, it doesn't vouch
 // for, unless nobody has looked since its supervisor died: it may have ended just then.
-func Later(ctx context.Context, st *store.Store, r Ring, session string, dead bool) error {
-	return later(ctx, st, r, session, dead, func(phase) bool { return true })
+func Later(ctx context.Context, st *store.Store, k Key, session string, dead bool) error {
+	return later(ctx, st, k, session, dead, func(phase) bool { return true })
 }
 
 // Owed is Later for a session whose end couldn't be signed, as its folder knows, and for
 // no other. One that somebody else owns goes on, or is being applied: it waits.
-func Owed(ctx context.Context, st *store.Store, r Ring, session string) error {
+func Owed(ctx context.Context, st *store.Store, k Key, session string) error {
 	release, err := st.Own(session)
 	if errors.Is(err, store.ErrOwned) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	return errors.Join(later(ctx, st, r, session, false, func(p phase) bool { return p == owed }), release())
+	return errors.Join(later(ctx, st, k, session, false, func(p phase) bool { return p == owed }), release())
 }
 
-func later(ctx context.Context, st *store.Store, r Ring, session string, dead bool, is func(phase) bool) error {
+func later(ctx context.Context, st *store.Store, k Key, session string, dead bool, is func(phase) bool) error {
 	fail := func(err error) error {
 		return fmt.Errorf("cannot seal the record of session %s: %w", session, err)
 	}
-	c, err := look(ctx, st, r, session, dead)
+	c, err := look(ctx, st, k, session, dead)
 	if err != nil {
 		return fail(err)
 	}
@@ -192,7 +184,7 @@ func later(ctx context.Context, st *store.Store, r Ring, session string, dead bo
 		return fail(fmt.Errorf("it ended, and no seal signs its end: %w", errWrong))
 	case c.phase == closed && c.after == 0:
 		return nil
-	case c.phase == owed, c.phase == closed && c.lax > 0:
+	case c.phase == owed:
 		by = Late
 	case c.phase == open:
 		j, err := st.Journal(session)
@@ -203,21 +195,17 @@ func later(ctx context.Context, st *store.Store, r Ring, session string, dead bo
 			return fail(err)
 		}
 	}
-	_, err = Seal(ctx, st, r, session, by)
+	_, err = Seal(ctx, st, k, session, by)
 	return err
 }
 
 // look has a session's events pass a checker.
-func look(ctx context.Context, st *store.Store, r Ring, session string, dead bool) (*checker, error) {
-	list, err := r.list()
+func look(ctx context.Context, st *store.Store, k Key, session string, dead bool) (*checker, error) {
+	key, err := k.told()
 	if err != nil {
 		return nil, err
 	}
-	keys, _, err := trusted(list)
-	if err != nil {
-		return nil, err
-	}
-	c := newChecker(st, session, list, keys)
+	c := newChecker(st, session, key)
 	c.dead = dead
 	var before store.Hash
 	for {

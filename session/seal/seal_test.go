@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +15,6 @@ import (
 	"time"
 
 	_ "github.com/mattn/go-sqlite3"
-	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/sys/unix"
 
 	"stepbox/session/api"
@@ -31,13 +28,13 @@ type rig struct {
 	*testing.T
 	dir  string
 	st   *store.Store
-	ring Ring
+	key  Key
 	live bool
 }
 
 func newRig(t *testing.T) *rig {
 	r := &rig{T: t, dir: filepath.Join(t.TempDir(), "data")}
-	r.ring.Dir = filepath.Join(r.dir, "keys")
+	r.key.Dir = filepath.Join(r.dir, "keys")
 	r.st = r.record(r.dir, "is")
 	return r
 }
@@ -62,34 +59,26 @@ func (r *rig) record(dir, what string) *store.Store {
 	return st
 }
 
-// private is the file of the key that signs now.
-func (r *rig) private(ring Ring) string {
-	r.Helper()
-	list, err := ring.list()
-	if err != nil || len(list) == 0 {
-		r.Fatalf("the keys are %v, %v", list, err)
-	}
-	return filepath.Join(ring.Dir, list[len(list)-1].File)
-}
+// private is the file of the key.
+func (r *rig) private() string { return filepath.Join(r.key.Dir, privateName) }
 
-// list changes the list of keys by hand.
-func (r *rig) list(change func([]key) []key) {
+// made makes the key, so long before or after now.
+func (r *rig) made(d time.Duration) {
 	r.Helper()
-	if _, done, err := r.ring.signer(r.Context(), true); err != nil {
+	if _, err := r.key.signer(r.Context(), true); err != nil {
 		r.Fatal(err)
-	} else {
-		done()
 	}
-	list, err := r.ring.list()
-	b, merr := json.Marshal(change(list))
-	if err := errors.Join(err, merr, r.ring.write(listName, b)); err != nil {
-		r.Fatal(err)
+	t, err := r.key.told()
+	private, rerr := os.ReadFile(r.private())
+	t.From = t.From.Add(d)
+	if _, werr := r.key.write(t, private); errors.Join(err, rerr, werr) != nil {
+		r.Fatal(err, rerr, werr)
 	}
 }
 
 func (r *rig) seal(by string) {
 	r.Helper()
-	if _, err := Seal(r.Context(), r.st, r.ring, id, by); err != nil {
+	if _, err := Seal(r.Context(), r.st, r.key, id, by); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -115,13 +104,13 @@ func (r *rig) foretell(events []store.Event) error { return Foretell(r.Context()
 // later seals it as who comes later; words are why it isn't.
 func (r *rig) later(words string) {
 	r.Helper()
-	if err := Later(r.Context(), r.st, r.ring, id, false); (err != nil) != (words != "") || err != nil && !strings.Contains(err.Error(), words) {
+	if err := Later(r.Context(), r.st, r.key, id, false); (err != nil) != (words != "") || err != nil && !strings.Contains(err.Error(), words) {
 		r.Errorf("Later = %v", err)
 	}
 }
 
 func (r *rig) verifier() Verifier {
-	return Verifier{Store: r.st, Ring: r.ring, Live: func(string) bool { return r.live }, References: func() store.References {
+	return Verifier{Store: r.st, Key: r.key, Live: func(string) bool { return r.live }, References: func() store.References {
 		return func(context.Context, string, store.Kind, json.RawMessage) ([]store.Hash, error) { return nil, nil }
 	}}
 }
@@ -213,7 +202,7 @@ func TestSealed(t *testing.T) {
 	r.add(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
 	r.add(store.KindNote, 9, "note", `{}`)
 	r.found(false, "events after its end that aren't of an apply: 1", "no seal signs its end")
-	if st, err := os.Stat(r.private(r.ring)); err != nil || st.Mode().Perm() != 0o600 {
+	if st, err := os.Stat(r.private()); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the private key: %v, %v", st, err)
 	}
 }
@@ -223,12 +212,10 @@ func TestSealed(t *testing.T) {
 func TestLater(t *testing.T) {
 	r := newRig(t)
 	r.later("there is no key")
-	if keys, err := r.ring.Keys(t.Context()); err != nil || len(keys) > 0 {
-		t.Errorf("there are %v, %v", keys, err)
+	if key, err := r.key.Told(t.Context()); err != nil || key.Public != "" {
+		t.Errorf("there is %v, %v", key, err)
 	}
-	if _, err := r.ring.Change(t.Context(), api.KeyRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	r.made(0)
 	r.later("")
 	r.found(true, "nothing signed it while it went on", "none of the terminal's output")
 	r.own(store.KindSession, 0, "session.resumed", `{"state":"running"}`)
@@ -244,16 +231,16 @@ func TestLater(t *testing.T) {
 	r.found(false, "it ended, and no seal signs its end")
 	r.seal(Final)
 	r.found(true)
-	if err := os.RemoveAll(r.ring.Dir); err != nil {
+	if err := os.RemoveAll(r.key.Dir); err != nil {
 		t.Fatal(err)
 	}
-	r.ring.Used = func(ctx context.Context) (bool, error) { return r.st.Any(ctx, store.KindSeal) }
-	if _, err := Seal(t.Context(), r.st, r.ring, id, Going); err == nil || !strings.Contains(err.Error(), "there is no key") {
+	r.key.Used = func(ctx context.Context) (bool, error) { return r.st.Any(ctx, store.KindSeal) }
+	if _, err := Seal(t.Context(), r.st, r.key, id, Going); err == nil || !strings.Contains(err.Error(), "there is no key") {
 		t.Errorf("Seal = %v", err)
 	}
 	r.found(false, "isn't yours")
-	if keys, err := r.ring.Keys(t.Context()); err == nil || len(keys) > 0 {
-		t.Errorf("there are %v, %v", keys, err)
+	if key, err := r.key.Told(t.Context()); err == nil || key.Public != "" {
+		t.Errorf("there is %v, %v", key, err)
 	}
 }
 
@@ -264,11 +251,11 @@ func TestOwed(t *testing.T) {
 		r := newRig(t)
 		r.seal(Going)
 		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
-		gone := r.ring.Dir + ".gone"
-		if err := os.Rename(r.private(r.ring), gone); err != nil {
+		gone := r.key.Dir + ".gone"
+		if err := os.Rename(r.private(), gone); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Seal(t.Context(), r.st, r.ring, id, Final); err == nil {
+		if _, err := Seal(t.Context(), r.st, r.key, id, Final); err == nil {
 			t.Fatal("it was sealed without a key")
 		}
 		r.found(false, "no seal signs its end, which its folder knows")
@@ -278,7 +265,7 @@ func TestOwed(t *testing.T) {
 		if v := r.verify(api.VerifyRequest{Session: id, Repair: true})[0]; v.Whole() || len(v.Remarks) != 1 || !strings.Contains(v.Remarks[0], "cannot read the key") {
 			t.Errorf("without a key: %+v", v)
 		}
-		if err := os.Rename(gone, r.private(r.ring)); err != nil {
+		if err := os.Rename(gone, r.private()); err != nil {
 			t.Fatal(err)
 		}
 		r.found(false, "--repair has it signed")
@@ -309,11 +296,7 @@ func TestOwed(t *testing.T) {
 	})
 	t.Run("never signed before", func(t *testing.T) {
 		r := newRig(t)
-		if _, done, err := r.ring.signer(t.Context(), true); err != nil { // there is a key
-			t.Fatal(err)
-		} else {
-			done()
-		}
+		r.made(0)
 		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
 		end, err := r.st.Events(t.Context(), id, 6, 1)
 		if err != nil || know(r.st, id, end[0].Hash.String()) != nil {
@@ -353,7 +336,7 @@ func TestOwed(t *testing.T) {
 		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
 		repaired(r, false, "no seal signs its end")
 		r.later("no seal signs its end")
-		if err := Later(t.Context(), r.st, r.ring, id, true); err != nil {
+		if err := Later(t.Context(), r.st, r.key, id, true); err != nil {
 			t.Error(err)
 		}
 		r.found(true, "signed only later")
@@ -366,17 +349,6 @@ func TestOwed(t *testing.T) {
 		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
 		r.seal(Final)
 		r.found(true, "signed only later")
-	})
-	t.Run("foretold", func(t *testing.T) {
-		r := newRig(t)
-		r.seal(Going)
-		r.add(store.KindNote, 9, "note", `{}`)
-		if _, err := r.st.AppendForetold(t.Context(), id, func(events []store.Event) error { return Ending(r.st, events) },
-			store.Fact{Kind: store.KindSession, Event: "session.ended", Doc: []byte(`{"state":"ended"}`)}); err != nil {
-			t.Fatal(err)
-		}
-		r.found(false, "which its folder knows")
-		repaired(r, true, "signed only later")
 	})
 	t.Run("another end", func(t *testing.T) {
 		r := ended(t)
@@ -450,69 +422,12 @@ func TestAddedAtRest(t *testing.T) {
 				t.Error("it is gone on with")
 			}
 			r.own(store.KindApply, 9, "apply.done", `{}`)
-			if err := Later(t.Context(), r.st, r.ring, id, true); err == nil {
+			if err := Later(t.Context(), r.st, r.key, id, true); err == nil {
 				t.Error("it is signed")
 			}
 			r.found(false, c.words[:len(c.words)-1])
 		})
 	}
-}
-
-// An older Stepbox that was killed while it applied or resumed a session left word that it
-// records more, and not what. That is taken as its owner's, and stays told.
-func TestKilledInAnOlderBuild(t *testing.T) {
-	ended := func(t *testing.T) *rig {
-		r := newRig(t)
-		r.seal(Going)
-		r.add(store.KindSession, 0, "session.ended", `{"name":"it","state":"ended"}`)
-		r.seal(Final)
-		head, err := r.st.Events(t.Context(), id, 8, 1)
-		if err != nil || len(head) != 1 {
-			t.Fatal(head, err)
-		}
-		if err := know(r.st, id, head[0].Hash.String()+" open"); err != nil {
-			t.Fatal(err)
-		}
-		r.found(true)
-		return r
-	}
-	const told = "others may be among them"
-	t.Run("apply", func(t *testing.T) {
-		r := ended(t)
-		r.add(store.KindApply, 1, "apply.started", `{}`)
-		r.found(true, told)
-		r.own(store.KindApply, 1, "apply.done", `{}`) // by who finds it
-		r.own(store.KindSession, 0, "session.counted", `{"name":"it","state":"ended","applies":1}`)
-		r.found(true, told)
-		if err := r.verifier().Sound(t.Context(), id); err != nil {
-			t.Error(err)
-		}
-		r.later("")
-		r.found(true, "signed only later")
-		r.add(store.KindApply, 2, "apply.started", `{}`)
-		r.found(false, "its owner didn't record: 1")
-	})
-	t.Run("resume", func(t *testing.T) {
-		r := ended(t)
-		r.add(store.KindSession, 0, "session.resumed", `{"name":"it","state":"running"}`)
-		r.add(store.KindNote, 9, "note", `{}`)
-		r.found(true, told, "no seal signs its end")
-		r.later("")
-		r.found(true, "nothing signed it while it went on")
-	})
-	t.Run("nothing was recorded", func(t *testing.T) {
-		r := ended(t)
-		r.own(store.KindApply, 1, "apply.started", `{}`)
-		r.add(store.KindApply, 1, "apply.done", `{}`)
-		r.found(false, "its owner didn't record: 1")
-	})
-	t.Run("something else", func(t *testing.T) {
-		r := ended(t)
-		r.add(store.KindApply, 1, "apply.done", `{}`)
-		r.add(store.KindApply, 1, "apply.started", `{}`)
-		r.found(false, "its owner didn't record: 2")
-		r.later("its owner didn't record")
-	})
 }
 
 // again puts the newest seal behind the newest event.
@@ -540,46 +455,6 @@ func TestGoneOnWith(t *testing.T) {
 	r.found(false, "aren't of an apply: 1")
 }
 
-// An ssh-agent that can't be used for one session isn't asked for the next.
-func TestAgentAskedOnce(t *testing.T) {
-	r := newRig(t)
-	r.list(func(list []key) []key { list[0].File = ""; return list })
-	r.ring.Agent = filepath.Join(t.TempDir(), "agent")
-	for _, id := range []string{id, "bbbbbbbb"} {
-		if id != "aaaaaaaa" {
-			if _, err := r.st.CreateSession(t.Context(), id, json.RawMessage(`{"name":"that"}`)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := r.st.Append(t.Context(), id, store.Fact{Kind: store.KindSession, Event: "session.ended", Doc: []byte(`{"state":"ended"}`)}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Seal(t.Context(), r.st, r.ring, id, Final); err == nil {
-			t.Fatal("it was sealed without an agent")
-		}
-	}
-	l, err := net.Listen("unix", r.ring.Agent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := make(chan int)
-	go func() {
-		for n := 0; ; n++ {
-			c, err := l.Accept()
-			if err != nil {
-				asked <- n
-				return
-			}
-			c.Close()
-		}
-	}()
-	all := r.verify(api.VerifyRequest{Repair: true})
-	l.Close()
-	if n := <-asked; n != 1 || strings.Count(fmt.Sprint(all), "ssh-agent") != 2 {
-		t.Errorf("it was asked %d times: %+v", n, all)
-	}
-}
-
 // A name that nobody can have given doesn't read as if it were the outcome.
 func TestNameAsOutcome(t *testing.T) {
 	r := newRig(t)
@@ -589,70 +464,11 @@ func TestNameAsOutcome(t *testing.T) {
 	}
 }
 
-// A key that signs again after another counts for both times.
-func TestKeyAgain(t *testing.T) {
-	r := newRig(t)
-	r.seal(Final)
-	r.list(func(list []key) []key {
-		again := list[0]
-		list[0].Until, again.From = time.Now().Add(-time.Hour), time.Now()
-		return append(list, again)
-	})
-	r.found(true)
-}
-
-// The clock was ahead when a key was made: what it signs once that is set right is good.
-func TestClockAhead(t *testing.T) {
-	r := newRig(t)
-	r.list(func(list []key) []key { list[0].From = list[0].From.Add(time.Hour); return list })
-	r.seal(Final)
-	r.found(true)
-}
-
-// While the clock is behind what was signed, or behind the key, no key is changed: what was
-// signed would never count again.
-func TestClockBehind(t *testing.T) {
-	r := newRig(t)
-	r.ring.Newest = func(ctx context.Context) (string, time.Time, error) { return r.st.Latest(ctx, store.KindSeal) }
-	change := func(words string) {
-		t.Helper()
-		before := mustKeys(t, r.ring)
-		for _, lost := range []bool{false, true} {
-			if _, err := r.ring.Change(t.Context(), api.KeyRequest{Lost: lost}); err == nil || !strings.Contains(err.Error(), words) {
-				t.Errorf("%v is said, not %q", err, words)
-			}
-		}
-		if !slices.Equal(mustKeys(t, r.ring), before) {
-			t.Error("another key signs")
-		}
-	}
-	r.list(func(list []key) []key { list[0].From = list[0].From.Add(time.Hour); return list })
-	change("the key that signs now is of")
-	r.list(func(list []key) []key { list[0].From = list[0].From.Add(-time.Hour); return list })
-	// What follows on an event of the year 2100 is no earlier, as it is where the clock was set back.
-	r.raw(`DROP TRIGGER events_stay`, `UPDATE events SET time = 4102444800000000000 WHERE seq = 5`)
-	st, err := store.Open(t.Context(), r.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	if _, err := Seal(t.Context(), st, r.ring, id, Final); err != nil {
-		t.Fatal(err)
-	}
-	change("a seal of session aaaaaaaa is of 2100-01-01")
-	if err := st.Remove(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.ring.Change(t.Context(), api.KeyRequest{}); err != nil {
-		t.Error(err)
-	}
-}
-
 // A session that is removed while all are verified isn't found to be wrong.
 func TestRemovedMeanwhile(t *testing.T) {
 	r := newRig(t)
 	r.seal(Final)
-	v := Verifier{Store: r.st, Ring: r.ring, Live: func(string) bool {
+	v := Verifier{Store: r.st, Key: r.key, Live: func(string) bool {
 		if err := r.st.Remove(t.Context(), id); err != nil && !errors.Is(err, store.ErrNotFound) {
 			t.Error(err)
 		}
@@ -701,7 +517,7 @@ func TestRewritten(t *testing.T) {
 		}, "its signature isn't good"},
 		"with another key": {func(r *rig, _ []byte) *store.Store {
 			st := r.record(filepath.Join(r.TempDir(), "data"), "was")
-			if _, err := Seal(r.Context(), st, Ring{Dir: filepath.Join(r.TempDir(), "other")}, id, Final); err != nil {
+			if _, err := Seal(r.Context(), st, Key{Dir: filepath.Join(r.TempDir(), "other")}, id, Final); err != nil {
 				r.Fatal(err)
 			}
 			return st
@@ -714,11 +530,10 @@ func TestRewritten(t *testing.T) {
 				r.Fatal(err)
 			}
 			s.Hash = head[0].Hash.String()
-			other, done, err := Ring{Dir: filepath.Join(r.TempDir(), "other")}.signer(r.Context(), true)
+			other, err := Key{Dir: filepath.Join(r.TempDir(), "other")}.signer(r.Context(), true)
 			if err != nil {
 				r.Fatal(err)
 			}
-			defer done()
 			s.Signature, err = sign(other, Message(id, s))
 			forged, merr := json.Marshal(s)
 			if err := errors.Join(err, merr); err != nil {
@@ -808,14 +623,14 @@ func TestNote(t *testing.T) {
 	r.found(false, "no regular file")
 }
 
-// One that ended before there was a key was of an older Stepbox; later ones are sealed.
+// What ended before there was a key is unsealed without fault; what ended later isn't.
 func TestUnsealed(t *testing.T) {
 	r := newRig(t)
 	r.add(store.KindSession, 0, "session.ended", `{"state":"ended","stepbox":"v0"}`)
 	r.found(true, "no seal signs it")
-	r.list(func(list []key) []key { return list })
+	r.made(0)
 	r.found(true, "no seal signs it")
-	r.list(func(list []key) []key { list[0].From = list[0].From.Add(-time.Hour); return list })
+	r.made(-time.Hour)
 	r.found(false, "it ended, and no seal signs its end")
 }
 
@@ -887,72 +702,19 @@ func TestLostSessions(t *testing.T) {
 	}
 }
 
-// A key that another follows counts for what it signed until then, and for nothing later.
-func TestRotate(t *testing.T) {
-	r := newRig(t)
-	r.seal(Going)
-	old, done, err := r.ring.signer(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done()
-	next, err := r.ring.Change(t.Context(), api.KeyRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.seal(Final)
-	r.found(true)
-	if v, _ := r.one(); v.Seal.Signer != next.Fingerprint || v.Seals != 2 {
-		t.Errorf("it is sealed by %+v", v.Seal)
-	}
-	keys, err := r.ring.Keys(t.Context())
-	if err != nil || len(keys) != 2 || keys[0].Until != keys[1].From || !keys[1].Until.IsZero() {
-		t.Errorf("%+v, %v", keys, err)
-	}
-	// Long after: the list says that it was.
-	r.list(func(list []key) []key { list[0].Until = list[0].Until.Add(-2 * lateness); return list })
-	r.found(false, "at a time at which that didn't count", ssh.FingerprintSHA256(old.PublicKey()), "until which that counts was changed")
-	if _, err := r.ring.Change(t.Context(), api.KeyRequest{Lost: true}); err != nil {
-		t.Fatal(err)
-	}
-	r.found(false, "no key before it has signed")
-}
-
-// Who can write the list of keys can't add one: the one before it hasn't signed it.
-func TestForeignKeyListed(t *testing.T) {
-	r := newRig(t)
-	r.seal(Final)
-	other := Ring{Dir: filepath.Join(t.TempDir(), "other")}
-	if _, done, err := other.signer(t.Context(), true); err != nil {
-		t.Fatal(err)
-	} else {
-		done()
-	}
-	mine, err := r.ring.list()
-	theirs, terr := other.list()
-	if err := errors.Join(err, terr); err != nil {
-		t.Fatal(err)
-	}
-	theirs[0].Endorsed, err = other.endorse(t.Context(), theirs[0], theirs[0])
-	b, merr := json.Marshal(append(mine, theirs...))
-	if err := errors.Join(err, merr, r.ring.write(listName, b)); err != nil {
-		t.Fatal(err)
-	}
-	r.found(false, "isn't signed by the one before it")
-}
-
 // What a key's file was changed to isn't used.
 func TestKeySwapped(t *testing.T) {
 	r := newRig(t)
 	r.seal(Going)
-	other, err := r.ring.make()
+	other := Key{Dir: filepath.Join(t.TempDir(), "other")}
+	_, err := other.make()
 	if err == nil {
-		err = os.Rename(filepath.Join(r.ring.Dir, other.File), r.private(r.ring))
+		err = os.Rename(filepath.Join(other.Dir, privateName), r.private())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Seal(t.Context(), r.st, r.ring, id, Final); err == nil || !strings.Contains(err.Error(), "isn't the one that is listed") {
+	if _, err := Seal(t.Context(), r.st, r.key, id, Final); err == nil || !strings.Contains(err.Error(), "isn't the one of seal.json") {
 		t.Errorf("Seal = %v", err)
 	}
 }
@@ -963,12 +725,11 @@ func TestFirstKeyOnce(t *testing.T) {
 	lines := make(chan string)
 	for range 8 {
 		go func() {
-			s, done, err := r.ring.signer(t.Context(), true)
+			s, err := r.key.signer(t.Context(), true)
 			if err != nil {
 				lines <- err.Error()
 				return
 			}
-			done()
 			lines <- line(s.PublicKey())
 		}()
 	}
@@ -977,86 +738,6 @@ func TestFirstKeyOnce(t *testing.T) {
 		if l := <-lines; l != first {
 			t.Errorf("there are %s and %s", first, l)
 		}
-	}
-}
-
-// A key of the ssh-agent signs; when the agent is gone, or doesn't answer, that is an
-// error and no wait.
-func TestAgent(t *testing.T) {
-	r := newRig(t)
-	r.ring.Agent = filepath.Join(t.TempDir(), "agent")
-	l, err := net.Listen("unix", r.ring.Agent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	held := agent.NewKeyring()
-	made := Ring{Dir: filepath.Join(t.TempDir(), "made")}
-	if _, done, err := made.signer(t.Context(), true); err != nil {
-		t.Fatal(err)
-	} else {
-		done()
-	}
-	private, err := os.ReadFile((&rig{T: t}).private(made))
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := ssh.ParseRawPrivateKey(private)
-	if err == nil {
-		err = held.Add(agent.AddedKey{PrivateKey: k})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_ = agent.ServeAgent(held, c) // until the other side closes it
-			c.Close()
-		}
-	}()
-	list, err := held.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := ssh.FingerprintSHA256(list[0])
-	r.seal(Going) // with a file's key, which signs the agent's
-	if _, err := r.ring.Change(t.Context(), api.KeyRequest{Use: name}); err != nil {
-		t.Fatal(err)
-	}
-	r.seal(Final)
-	r.found(true)
-	if v, _ := r.one(); v.Seal.Signer != name {
-		t.Errorf("it is sealed by %s, not by the agent's %s", v.Seal.Signer, name)
-	}
-	l.Close()
-	<-served
-	if _, err := Seal(t.Context(), r.st, r.ring, id, After); err == nil || !strings.Contains(err.Error(), "ssh-agent") {
-		t.Errorf("without an agent: %v", err)
-	}
-	silent, err := net.Listen("unix", r.ring.Agent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	answered := make(chan error)
-	go func() {
-		_, err := Seal(ctx, r.st, r.ring, id, After)
-		answered <- err
-	}()
-	c, err := silent.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	cancel()
-	if err := <-answered; err == nil {
-		t.Error("an agent that says nothing has signed")
 	}
 }
 
@@ -1071,7 +752,7 @@ func TestSSHKeygen(t *testing.T) {
 	dir := t.TempDir()
 	sig, allowed := filepath.Join(dir, "m.sig"), filepath.Join(dir, "allowed")
 	err := errors.Join(os.WriteFile(sig, []byte(v.Seal.Signature), 0o600),
-		os.WriteFile(allowed, fmt.Appendf(nil, "stepbox namespaces=\"stepbox\" %s\n", mustKeys(t, r.ring)[0].Public), 0o600))
+		os.WriteFile(allowed, fmt.Appendf(nil, "stepbox namespaces=\"stepbox\" %s\n", line(must(r.key.signer(t.Context(), true)).PublicKey())), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1092,11 +773,9 @@ func TestSSHKeygen(t *testing.T) {
 	}
 }
 
-func mustKeys(t *testing.T, r Ring) []api.Key {
-	t.Helper()
-	keys, err := r.Keys(t.Context())
-	if err != nil || len(keys) == 0 {
-		t.Fatal(keys, err)
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
 	}
-	return keys
+	return v
 }

@@ -15,7 +15,7 @@ import (
 // Verifier checks records.
 type Verifier struct {
 	Store      *store.Store
-	Ring       Ring
+	Key        Key
 	Live       func(id string) bool
 	References func() store.References // of one run
 }
@@ -29,14 +29,13 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 		}
 		r.Head = head.String()
 	}
-	list, err := v.Ring.list()
+	key, err := v.Key.told()
 	if err != nil {
 		return err
 	}
-	keys, remarks, bad := trusted(list)
 	ids := []string{r.Session}
 	if r.Session == "" {
-		whole := api.Verified{Remarks: remarks}
+		whole := api.Verified{}
 		wrong, err := v.Store.Sound(ctx)
 		if err != nil {
 			return err
@@ -50,15 +49,11 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 				whole.Findings = append(whole.Findings, api.Finding{Text: api.Escape(err.Error())})
 			}
 		}
-		if bad != nil {
-			whole.Findings = append(whole.Findings, api.Finding{Text: api.Escape(bad.Error())})
-		}
 		tell(api.Verifying{Done: &whole})
 		if ids, err = v.Store.Everywhere(ctx); err != nil { // after the tables that it reads are there again
 			return err
 		}
 	}
-	var keyless *unsigned // nothing is waited for twice
 	known := make(map[store.Hash]error)
 	var more []store.References
 	if !r.Quick {
@@ -66,13 +61,10 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 	}
 	for _, id := range ids {
 		var failure error
-		if keyless != nil {
-			failure = keyless
-		} else if r.Repair {
-			failure = Owed(ctx, v.Store, v.Ring, id)
-			errors.As(failure, &keyless)
+		if r.Repair {
+			failure = Owed(ctx, v.Store, v.Key, id)
 		}
-		c := newChecker(v.Store, id, list, keys)
+		c := newChecker(v.Store, id, key)
 		x := store.Examination{Quick: r.Quick, More: more, Event: c.event, Known: known, Progress: func(events uint64, read int64) {
 			tell(api.Verifying{Session: id, Events: events, Bytes: read})
 		}}
@@ -87,12 +79,6 @@ func (v Verifier) Verify(ctx context.Context, r api.VerifyRequest, tell func(api
 			}
 			if !slices.Contains(left, id) {
 				continue // it was removed meanwhile
-			}
-		}
-		if r.Session != "" {
-			done.Remarks = append(done.Remarks, remarks...)
-			if bad != nil {
-				done.Findings = append(done.Findings, api.Finding{Text: api.Escape(bad.Error())})
 			}
 		}
 		if c.phase == owed && failure != nil {

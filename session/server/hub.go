@@ -55,7 +55,7 @@ type Services struct {
 	Travel   Traveller
 	Finder   *find.Finder
 	Verifier seal.Verifier
-	Ring     seal.Ring
+	Key      seal.Key
 	Blamer   *blame.Blamer
 	Bisector *bisect.Bisector
 	Policies *explain.Service

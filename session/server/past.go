@@ -68,8 +68,7 @@ func past(mux *http.ServeMux, s Services) {
 		}
 		return &api.Verifying{Problem: p}
 	}))
-	mux.HandleFunc("GET /v1/keys", answer(func(q *http.Request) (any, error) { return s.Ring.Keys(q.Context()) }))
-	mux.HandleFunc("POST /v1/keys", answer(asked(func(ctx context.Context, _ string, r api.KeyRequest) (api.Key, error) { return s.Ring.Change(ctx, r) })))
+	mux.HandleFunc("GET /v1/key", answer(func(q *http.Request) (any, error) { return s.Key.Told(q.Context()) }))
 }
 
 // byKey asks for a file by its key.
