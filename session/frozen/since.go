@@ -120,9 +120,9 @@ func entryOf(t tracked) manifest.Entry {
 	case modeLink:
 		return manifest.Entry{Kind: manifest.KindSymlink}
 	case modeExecutable:
-		return manifest.Entry{Kind: manifest.KindFile, Mode: 0o755}
+		return manifest.Entry{Kind: manifest.KindFile, Meta: manifest.Meta{Mode: 0o755}}
 	}
-	return manifest.Entry{Kind: manifest.KindFile, Mode: 0o644}
+	return manifest.Entry{Kind: manifest.KindFile, Meta: manifest.Meta{Mode: 0o644}}
 }
 
 func same(a, b *base.Entry) bool {
