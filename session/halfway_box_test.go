@@ -11,6 +11,7 @@ import (
 // one that keeps its temporary name, or stays empty, is an edit after a while, and is never
 // taken for a part of what follows.
 func TestHalfwayEdits(t *testing.T) {
+	t.Parallel()
 	w := startProgram(t, api.ModeWatch, func(string) {}, "perl", "-e", `
 		sub put { open(F, ">", $_[0]); print F "new\n"; close F; }
 		put("a.txt.tmp.10.db9c"); select(undef, undef, undef, 0.7); rename("a.txt.tmp.10.db9c", "a.txt");
