@@ -150,3 +150,46 @@ func TestHiddenDamageIsSaid(t *testing.T) {
 		})
 	}
 }
+
+// TestEditsHaveEffects: before a person is asked about an edit they are told what
+// it did; and as soon as it is known what the project was, that git hasn't got it.
+func TestEditsHaveEffects(t *testing.T) {
+	t.Parallel()
+	w := startWith(t, api.ModeStep, `: > notes.txt; uname`, damaged(t))
+	var did *api.Effects
+	w.happened("the question", func(e api.Event) bool {
+		if e.Action != nil && e.Action.Kind == api.KindEdit && e.Action.Effects != nil {
+			did = e.Action.Effects
+		}
+		return e.Question != nil
+	})
+	if did == nil || did.Modified != 1 {
+		t.Errorf("the edit is asked about, and it is said to have done %+v", did)
+	}
+	w.action("what git hasn't got", func(a api.Action) bool {
+		return a.Effects != nil && a.Effects.Grave && a.Effects.Words[0] == "empties notes.txt, never committed"
+	})
+}
+
+// TestEffectsGrow: what a command left running does later is told with the command.
+func TestEffectsGrow(t *testing.T) {
+	t.Parallel()
+	w := startWith(t, api.ModeWatch, `mkfifo /tmp/gone; bash -c 'touch made; (exec 3<>/tmp/gone; while read f <&3; do rm $f; done) & true'; read x`, damaged(t))
+	w.happened("what the project was", func(e api.Event) bool { return e.Kind == "session.based" })
+	a := w.action("the command's end", func(a api.Action) bool { return a.State == api.ActionEnded && a.Effects != nil })
+	if len(a.Effects.Words) != 1 || a.Effects.Words[0] != "creates made" {
+		t.Errorf("it says %q", a.Effects.Words)
+	}
+	feed := w.feed("gone")
+	// It is the command's once the agent is known to have been asleep before; else it is an edit.
+	for _, name := range []string{"notes.txt", "notes2.txt", "dirty.md", "local.db", "src/a.py", "src/b.py", "x.log", "keep.txt", "a.txt", "package.json", "Makefile"} {
+		feed(name)
+		b := w.action("the end of "+name, func(b api.Action) bool {
+			return b.N > a.N && b.Title == "edit "+name || b.N == a.N && b.Effects != nil && b.Effects.Deleted > 0
+		})
+		if b.N == a.N {
+			return
+		}
+	}
+	t.Error("what is deleted later is never told with the command")
+}
