@@ -18,7 +18,7 @@ type Peeled struct {
 	// Argv is what to judge: a shell with what remains, or all of argv.
 	Argv    []string
 	Wrapped bool
-	// Sources are files that the wrapper reads commands from, in the sandbox.
+	// Sources are files that it reads commands from before, in the sandbox.
 	Sources []string
 	// Startup are the files, relative to the home folder, from which the
 	// shell reads commands first because it is a login or an interactive shell.
@@ -31,11 +31,10 @@ type wrapFile struct {
 	// the script, in any of these forms.
 	Shells []string `yaml:"shells"`
 	Flags  []string `yaml:"flags"`
-	// Script is the whole script, exactly, with holes: «payload» is a quoted
-	// word, whose text runs; «payload!» is all the rest as it is; «commands
-	// NAME» are whole commands as they are, up to fixed text at the end, that
-	// don't say NAME, which the wrapper uses itself; «source GLOB» a file read
-	// for commands; «path GLOB» any other file.
+	// Script is the whole script, exactly, with holes: «payload!» is all the rest
+	// as it is; «commands NAME» are whole commands as they are, up to fixed text at
+	// the end, that don't say NAME, which the wrapper uses itself; «path GLOB» is a
+	// file.
 	Script text `yaml:"script"`
 	// Run is a wrapper without a shell: a command whose arguments from Rest
 	// on are the command that runs. The one before them names its program.
@@ -54,7 +53,7 @@ type wrap struct {
 // piece is literal text, or a hole.
 type piece struct {
 	literal string
-	hole    string // payload, payload!, commands, source, path
+	hole    string // payload!, commands, path
 	glob    string // of a file, or the name that commands don't say
 }
 
@@ -87,7 +86,7 @@ func (f *wrapFile) compile() (w wrap, bad Problems) {
 		}
 		kind, glob, _ := strings.Cut(hole, " ")
 		switch kind {
-		case "payload", "payload!", "commands":
+		case "payload!", "commands":
 			payloads++
 			if kind == "payload!" && rest != "" {
 				return w, f.Script.bad("nothing can follow the rest")
@@ -95,7 +94,7 @@ func (f *wrapFile) compile() (w wrap, bad Problems) {
 			if kind == "commands" && (glob == "" || rest == "" || strings.Contains(rest, "«")) {
 				return w, f.Script.bad("commands need the name that they don't say, and fixed text behind them")
 			}
-		case "source", "path":
+		case "path":
 			if !doublestar.ValidatePattern(glob) || !path.IsAbs(glob) {
 				return w, f.Script.bad("a hole for a file needs a pattern of absolute paths")
 			}
@@ -112,7 +111,7 @@ func (f *wrapFile) compile() (w wrap, bad Problems) {
 }
 
 // Peel takes off what the agent puts around its commands, if it is exactly what
-// the profile knows. What it returns is never less than what runs: text that
+// the profile knows, or by what it does no more than that, see evaluated. What it returns is never less than what runs: text that
 // isn't known before it runs, an odd quote or a file elsewhere leaves the
 // command as it is.
 func (p *Profile) Peel(argv []string) Peeled {
@@ -127,6 +126,9 @@ func (p *Profile) Peel(argv []string) Peeled {
 			}
 		}
 		out.Wrapped = true
+		return out
+	}
+	if out, ok := evaluates(p.Name, argv); ok {
 		return out
 	}
 	return Peeled{Line: Line(argv), Argv: argv}
@@ -215,15 +217,8 @@ func (w *wrap) match(script string) (out Peeled, ok bool) {
 			return out, false
 		}
 		s = rest
-		if p.hole == "payload" {
-			out.Line = text
-			continue
-		}
 		if in, err := doublestar.Match(p.glob, text); err != nil || !in || path.Clean(text) != text {
 			return out, false
-		}
-		if p.hole == "source" {
-			out.Sources = append(out.Sources, text)
 		}
 	}
 	return out, s == "" && strings.TrimSpace(out.Line) != ""

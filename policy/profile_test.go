@@ -43,11 +43,11 @@ func TestProfilesParse(t *testing.T) {
 		"name: x\nmatch:\n  paths: ['[']\n":                        "f.yaml:3:12",
 		"name: x\nhousekeeping:\n  - run: git [\n":                 "f.yaml:3:14",
 		"name: x\nhousekeeping:\n  - run: git\n    program: any\n": `can only be "self"`,
-		"name: x\nhousekeeping:\n  - run: sh -c *\n    script: {holes: ['(a)(b)']}\n":          "a hole has one group",
-		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'eval «payload'}\n":       "a hole isn't closed",
-		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'ls'}\n":                  "one payload",
-		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«source x»«payload»'}\n": "absolute paths",
-		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«payload!» x'}\n":        "nothing can follow",
+		"name: x\nhousekeeping:\n  - run: sh -c *\n    script: {holes: ['(a)(b)']}\n":         "a hole has one group",
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'eval «payload!'}\n":     "a hole isn't closed",
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'ls'}\n":                 "one payload",
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«path x»«payload!»'}\n": "absolute paths",
+		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«payload!» x'}\n":       "nothing can follow",
 	} {
 		var fe *FileError
 		if _, err := ParseProfile("f.yaml", []byte(in)); !errors.As(err, &fe) || fe.File != "f.yaml" || !strings.Contains(err.Error(), want) {
@@ -496,9 +496,8 @@ func TestPeel(t *testing.T) {
 		{claude, []string{"/bin/bash", "-c", claudeWrapped("-x")}, "", nil},
 		{claude, []string{"/bin/bash", "-c", claudeWrapped("ls"), "x"}, "", nil},
 		{claude, []string{"/bin/bash", "-i", "-c", claudeWrapped("ls")}, "", nil},
-		{claude, []string{"/bin/zsh", "-c", claudeWrapped("ls")}, "", nil},
 		{claude, []string{"/p/notbash", "-c", claudeWrapped("ls")}, "", nil},
-		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "/p/evil.sh", 1)}, "", nil},
+		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "/p/evil.sh", 1)}, "ls", []string{"/p/evil.sh"}}, // named
 		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "shell-snapshots/", "shell-snapshots/../../p/snapshot-bash-", 1)}, "", nil},
 		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "/tmp/claude-1a2b-cwd", "/p/.bashrc", 1)}, "", nil},
 		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "/tmp/claude-1a2b-cwd", "/tmp/claude-1a/../../p/x-cwd", 1)}, "", nil},
@@ -533,6 +532,75 @@ func TestPeel(t *testing.T) {
 	}
 }
 
+// A wrapper is known by what it does, whoever wrote it: what does anything else stays as
+// it is.
+func TestPeelEvaluated(t *testing.T) {
+	const (
+		files  = "source /home/me/.claude/s.sh 2>/dev/null || true && "
+		unsets = "\\builtin shopt -u extglob 2>/dev/null || true && { \\builtin unalias -- 'which'; \\builtin unset -f -- 'which'; } >/dev/null 2>&1 || true && "
+		note   = " && pwd -P >| /tmp/claude-710f-cwd"
+	)
+	p := BuiltinProfiles().Named("claude")
+	for script, want := range map[string]bool{
+		files + unsets + "eval 'ls' < /dev/null" + note:                                               true, // 2.1.332
+		"setopt NO_EXTENDED_GLOB NO_BARE_GLOB_QUAL 2>/dev/null || true && eval ls < /dev/null" + note: true,
+		"eval ls":                              true,
+		files + "source /etc/profile; eval ls": false,
+		files + unsets + "eval 'ls' < /dev/null" + note + "; ./x":       false,
+		files + unsets + "eval 'ls' < /dev/null" + note + " && ./x":     false,
+		files + unsets + "eval 'ls' < /dev/null" + note + "\n./x":       false,
+		files + unsets + "eval 'ls' < /dev/null" + note + " &":          false,
+		"./x && " + files + "eval ls" + note:                            false,
+		files + "eval ls && eval rm" + note:                             false,
+		files + "eval 'ls' rm" + note:                                   false,
+		files + "eval \"$(./x)\"" + note:                                false,
+		files + "eval \"ls $X\"" + note:                                 false,
+		files + "eval $'l\\x73'" + note:                                 false,
+		files + "eval ls < <(./x)" + note:                               false,
+		files + "eval ls > x" + note:                                    false,
+		files + "X=1 eval ls" + note:                                    false,
+		files + "! eval ls" + note:                                      false,
+		files + "command eval ls" + note:                                false,
+		"source /home/me/../p/x && eval ls" + note:                      false,
+		"source x && eval ls" + note:                                    false,
+		"source \"$X\" && eval ls" + note:                               false,
+		"source /home/me/x y && eval ls" + note:                         false,
+		"source /dev/null < /home/me/x && eval ls" + note:               false,
+		"source /home/me/x > /home/me/y && eval ls" + note:              false,
+		"shopt -s extdebug && eval ls" + note:                           false,
+		"shopt -u -o posix && eval ls" + note:                           false,
+		"setopt DEBUG && eval ls" + note:                                false,
+		"{ ./x; } && eval ls" + note:                                    false,
+		"{ unset -f -- ls; eval rm; } && eval ls" + note:                false,
+		"{ source /home/me/x; } && eval ls" + note:                      false,
+		"(unset -f -- ls) && eval ls" + note:                            false,
+		"ls() { rm; } && eval ls" + note:                                false,
+		"alias ls=rm && eval ls" + note:                                 false,
+		"trap rm EXIT && eval ls" + note:                                false,
+		"unset -f -- ls $(rm) && eval ls" + note:                        false,
+		"true `rm` && eval ls" + note:                                   false,
+		"eval ls && pwd -P >| /p/x":                                     false,
+		"eval ls && pwd -P >| /tmp/claude-/../../p/x":                   false,
+		"eval ls && pwd -P >| /tmp/x":                                   false,
+		"eval ls && pwd -P >> /tmp/claude-1":                            false,
+		"eval ls && pwd -P 2>| /tmp/claude-1":                           false,
+		"eval ls && pwd -P >| \"/tmp/claude-$(rm)\"":                    false,
+		"eval ls && pwd -P >| /tmp/claude-1 && pwd -P >| /tmp/claude-2": false,
+		"pwd -P >| /tmp/claude-1 && eval ls":                            false,
+		"eval ls | ./x":                                                 false,
+		"eval ls <<E\nE":                                                false,
+		"true":                                                          false,
+	} {
+		got := p.Peel([]string{"/bin/bash", "-c", script})
+		if got.Wrapped != want || want && got.Line != "ls" {
+			t.Errorf("%s: %v, %q", script, got.Wrapped, got.Line)
+		}
+	}
+	if got := p.Peel([]string{"/bin/bash", "-c", "-l", "eval ls"}); !slices.Contains(got.Startup, ".bash_profile") {
+		t.Errorf("a login shell reads files: %+v", got)
+	}
+}
+
 // What is peeled off Claude's wrapper is all that is left to run: an
 // independent reading of the script finds the wrapper's own commands and one
 // eval, whose text is the line.
@@ -559,8 +627,12 @@ func FuzzPeel(f *testing.F) {
 			if !ok {
 				return true
 			}
-			switch name := c.Args[0].Lit(); name {
-			case "source", "true", "shopt", "pwd":
+			switch name := strings.TrimPrefix(c.Args[0].Lit(), `\`); name {
+			case "source", "true", "shopt", "pwd", "unset", "unalias", "setopt":
+			case "builtin":
+				if !slices.Contains([]string{"source", "true", "shopt", "pwd", "unset", "unalias", "setopt"}, c.Args[1].Lit()) {
+					t.Fatalf("%q has a builtin %q", script, c.Args[1].Lit())
+				}
 			case "eval":
 				evals++
 				if len(c.Args) != 2 {

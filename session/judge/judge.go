@@ -40,11 +40,12 @@ type Judge struct {
 	// is what really runs.
 	Secrets *redact.Redactor
 
-	policy atomic.Pointer[policy.Policy] // nil: the built-in
-	self   atomic.Pointer[gate.File]     // Stepbox's own program in the sandbox; nil: there is none
-	once   sync.Once
-	known  map[string]bool // Env, set by once
-	alike  alike
+	policy  atomic.Pointer[policy.Policy] // nil: the built-in
+	self    atomic.Pointer[gate.File]     // Stepbox's own program in the sandbox; nil: there is none
+	once    sync.Once
+	known   map[string]bool // Env, set by once
+	alike   alike
+	settled settled
 }
 
 // Use has what comes be judged by these rules.
@@ -121,7 +122,7 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 		x.Feeds = append(slices.Clone(e.Pipes), e.Input)
 	}
 	x.Posing = len(e.Argv) > 0 && j.Places.posing(e.Argv[0], e.Path, e.Program.Path)
-	x.sources = l.sources(peeled)
+	x.sources = j.sources(peeled, profile, l)
 	foreign := j.foreign(e.Env)
 	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
 	j.own(x, foreign, l)

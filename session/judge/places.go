@@ -184,6 +184,23 @@ func (p *Places) look(file string) look {
 	return out
 }
 
+// text is what is in a small file where the agent can write, as look finds it. Nil is one
+// that can't be read.
+func (p *Places) text(file string) []byte {
+	r, root, rel := p.onHost(file)
+	if root == "" {
+		return nil
+	}
+	data, err := readBeneath(root, rel)
+	if r == inHome && p.HomeBelow != "" && errors.Is(err, fs.ErrNotExist) {
+		data, err = readBeneath(p.HomeBelow, rel)
+	}
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
 // beneath stats what is below a host folder without following any link.
 func beneath(root, rel string) (*unix.Stat_t, error) {
 	if rel == "" {

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"stepbox/policy"
@@ -13,9 +14,10 @@ import (
 
 // source is a file that a wrapper, or the shell in it, reads commands from.
 type source struct {
-	file  string
-	own   bool // the project's, or through a link of the project
-	found look
+	file   string
+	own    bool // the project's, or through a link of the project
+	found  look
+	leaves bool // what is in it leaves the command what it shows, as it always did
 }
 
 // Written is when one of the agent's housekeeping programs ran, and what it was
@@ -33,11 +35,17 @@ const (
 	ahead  = 20 * time.Millisecond
 )
 
-// sources are the files that a peeled command reads commands from. Those that a
-// login shell reads at its start count where this session wrote them.
-func (l *looks) sources(peeled policy.Peeled) (out []source) {
+// sources are the files that a peeled command of an agent reads commands from. Those that
+// a login shell reads at its start count where this session wrote them.
+func (j *Judge) sources(peeled policy.Peeled, p *policy.Profile, l *looks) (out []source) {
+	made := func(file string) bool { return j.untrusted(file, l) }
 	add := func(file string) {
-		out = append(out, source{file, manifest.Within(path.Clean(file), l.places.Project), l.at(file)})
+		s := source{file: file, own: manifest.Within(path.Clean(file), l.places.Project), found: l.at(file)}
+		if s.found.there {
+			text := l.places.text(file)
+			s.leaves = text != nil && j.settled.still(s) && p.Leaves(string(text), made)
+		}
+		out = append(out, s)
 	}
 	for _, f := range peeled.Sources {
 		add(f)
@@ -50,13 +58,38 @@ func (l *looks) sources(peeled policy.Peeled) (out []source) {
 	return out
 }
 
+// settled are files that commands are read from, with when each was changed last before the
+// first of these commands: one that is changed later isn't what it was.
+type settled struct {
+	mu    sync.Mutex
+	files map[string]time.Time // guarded by mu; at most maxSettled
+}
+
+// maxSettled bounds the files that are remembered. Others are suspect.
+const maxSettled = 256
+
+// still says whether a file is as it was when it was first asked for.
+func (k *settled) still(s source) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was, known := k.files[s.file]
+	if !known && len(k.files) < maxSettled {
+		if k.files == nil {
+			k.files = make(map[string]time.Time)
+		}
+		was, known = s.found.changed, true
+		k.files[s.file] = was
+	}
+	return known && was.Equal(s.found.changed)
+}
+
 // suspect says whether a source may hold other commands than the agent's own
 // housekeeping put there.
 func (s source) suspect(upkeep []Written) bool {
 	if s.own || s.found.unclear {
 		return true
 	}
-	return s.found.there && !slices.ContainsFunc(upkeep, func(u Written) bool {
+	return s.found.there && !s.leaves && !slices.ContainsFunc(upkeep, func(u Written) bool {
 		return strings.Contains(u.Script, s.file) &&
 			!s.found.changed.Before(u.From.Add(-behind)) && !s.found.changed.After(u.To.Add(ahead))
 	})
@@ -100,6 +133,6 @@ func (x *Exec) Reads() bool { return len(x.Command.Sources) > 0 }
 // Exec it runs outside the session's loop.
 func (j *Judge) Again(x *Exec) *Exec {
 	out := *x
-	out.sources = j.looks().sources(x.peeled)
+	out.sources = j.sources(x.peeled, x.Profile, j.looks())
 	return &out
 }

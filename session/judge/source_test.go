@@ -42,7 +42,7 @@ func TestSources(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(onHost), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(onHost, nil, 0o600); err != nil {
+	if err := os.WriteFile(onHost, []byte("ls() { ./x; }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if len(x.Beside(nil).Command.Sources) != 0 {
@@ -97,6 +97,57 @@ func TestARunningProgramIsWritten(t *testing.T) {
 	} {
 		if got := j.Wrote(c.program, c.changed); got != c.want {
 			t.Errorf("%s: %v", c.program, got)
+		}
+	}
+}
+
+// A file that leaves commands what they show isn't named, as long as it is what it was and
+// no other can be made of it on the way.
+func TestSourcesThatLeave(t *testing.T) {
+	const harmless = "unalias -a\nls() { command ls \"$@\"; }\n"
+	for name, test := range map[string]struct {
+		at, first, then string
+		link            bool
+		want            bool // it is named
+	}{
+		"as it was":            {at: "/home/me/.claude/s.sh", first: harmless},
+		"a function":           {at: "/home/me/.claude/s.sh", first: "ls() { ./x; }", want: true},
+		"changed since":        {at: "/home/me/.claude/s.sh", first: harmless, then: "unalias -a", want: true},
+		"the project's":        {at: "/p/s.sh", first: harmless, want: true},
+		"a link":               {at: "/home/me/.claude/s.sh", first: harmless, link: true, want: true},
+		"an agent of its own":  {at: "/home/me/.claude/s.sh", first: "rg() { (exec -a rg /p/claude \"$@\"); }", want: true},
+		"from a pipe":          {at: "/dev/fd/3", want: true},
+		"where it can't write": {at: "/etc/profile"},
+	} {
+		home, upper := t.TempDir(), t.TempDir()
+		j := &Judge{Places: Places{Project: "/p", Upper: upper, Home: "/home/me", HomeDir: home, Began: time.Now()}}
+		put := func(text string) {
+			at := filepath.Join(home, ".claude", "s.sh")
+			if test.link {
+				if err := os.Symlink(filepath.Join(home, "other"), at); err != nil {
+					t.Fatal(err)
+				}
+				at = filepath.Join(home, "other")
+			}
+			if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.MkdirAll(filepath.Join(home, ".claude"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		put(test.first)
+		e, profile := wrapped(t, test.at, "ls")
+		x := j.Exec(e, profile)
+		if test.then != "" {
+			changed := j.Places.look(test.at).changed
+			for j.Places.look(test.at).changed.Equal(changed) { // its clock ticks
+				put(test.then)
+			}
+			x = j.Again(x)
+		}
+		if got := len(x.Beside(nil).Command.Sources) > 0; got != test.want {
+			t.Errorf("%s: named: %v", name, got)
 		}
 	}
 }

@@ -1,0 +1,155 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// evaluated finds the command in a shell's script that does nothing else by itself: it reads
+// files, has builtins of the shell set it up, evaluates one text that is known, and notes
+// where that left it in a file of the agent's. Any other word of it leaves it as it is.
+type evaluated struct {
+	agent   string // its name, by which its own files in /tmp begin
+	src     string
+	sources []string
+	line    string
+	noted   bool
+}
+
+// evaluates is peel for such a script.
+func evaluates(agent string, argv []string) (Peeled, bool) {
+	if len(argv) < 3 || !slices.Contains([]string{"bash", "zsh"}, path.Base(argv[0])) {
+		return Peeled{}, false
+	}
+	flags, script := strings.Join(argv[1:len(argv)-1], " "), argv[len(argv)-1]
+	if !slices.Contains([]string{"-c", "-c -l", "-l -c", "-lc"}, flags) || len(script) > maxBytes || nests(script) > maxNests {
+		return Peeled{}, false
+	}
+	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
+	if err != nil || len(file.Stmts) != 1 {
+		return Peeled{}, false
+	}
+	e := evaluated{agent: agent, src: script}
+	if !e.follows(file.Stmts[0]) || strings.TrimSpace(e.line) == "" {
+		return Peeled{}, false
+	}
+	out := Peeled{Line: e.line, Argv: []string{argv[0], "-c", e.line}, Wrapped: true, Sources: e.sources}
+	if strings.Contains(flags, "l") {
+		out.Startup = startup(path.Base(argv[0]))
+	}
+	return out, true
+}
+
+// follows says whether a statement is of such a script, in the order in which it runs.
+func (e *evaluated) follows(st *syntax.Stmt) bool {
+	if st.Negated || st.Background || st.Coprocess {
+		return false
+	}
+	switch c := st.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		return (c.Op == syntax.AndStmt || c.Op == syntax.OrStmt) && len(st.Redirs) == 0 && e.follows(c.X) && e.follows(c.Y)
+	case *syntax.Block:
+		return e.line == "" && e.quiet(st) && !slices.ContainsFunc(c.Stmts, func(in *syntax.Stmt) bool { return !e.setsUp(in) })
+	case *syntax.CallExpr:
+		return e.setsUp(st) || e.reads(st) || e.runs(st) || e.notes(st)
+	}
+	return false
+}
+
+// words are those of a simple command that are known; nil where one isn't. What has a
+// builtin be one is left out.
+func (e *evaluated) words(st *syntax.Stmt) (out []string) {
+	c, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Assigns) > 0 || st.Negated || st.Background || st.Coprocess {
+		return nil
+	}
+	for i, a := range c.Args {
+		text := e.src[a.Pos().Offset():a.End().Offset()]
+		if i == 0 && text == `\builtin` && len(c.Args) > 1 && c.Args[1].Lit() != "eval" {
+			continue
+		}
+		if strings.HasPrefix(text, "-") && strings.Trim(text, "-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+			out = append(out, text)
+			continue
+		}
+		word, rest, ok := shellWord(text)
+		if !ok || rest != "" {
+			return nil
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// quiet says whether a command reads nothing and writes nowhere.
+func (e *evaluated) quiet(st *syntax.Stmt) bool {
+	return !slices.ContainsFunc(st.Redirs, func(r *syntax.Redirect) bool {
+		to := r.Word.Lit()
+		switch r.Op {
+		case syntax.RdrOut, syntax.RdrIn:
+			return to != "/dev/null"
+		case syntax.DplOut:
+			return to != "1" && to != "2"
+		}
+		return true
+	})
+}
+
+// setsUp says whether a command, before the one that is evaluated, turns something of the
+// shell off, or does nothing.
+func (e *evaluated) setsUp(st *syntax.Stmt) bool {
+	ws := e.words(st)
+	if len(ws) == 0 || e.line != "" || !e.quiet(st) {
+		return false
+	}
+	switch ws[0] {
+	case "true":
+		return len(ws) == 1
+	case "shopt":
+		return len(ws) > 2 && ws[1] == "-u" && !slices.ContainsFunc(ws[2:], dashed)
+	case "unset":
+		return len(ws) == 4 && ws[1] == "-f" && ws[2] == "--"
+	case "unalias":
+		return len(ws) == 3 && ws[1] == "--"
+	case "setopt":
+		return len(ws) > 1 && !slices.ContainsFunc(ws[1:], func(w string) bool { return !strings.HasPrefix(w, "NO_") })
+	}
+	return false
+}
+
+func dashed(word string) bool { return strings.HasPrefix(word, "-") }
+
+// reads notes a file that commands are read from.
+func (e *evaluated) reads(st *syntax.Stmt) bool {
+	ws := e.words(st)
+	if len(ws) != 2 || ws[0] != "source" || e.line != "" || !e.quiet(st) || !path.IsAbs(ws[1]) || path.Clean(ws[1]) != ws[1] {
+		return false
+	}
+	e.sources = append(e.sources, ws[1])
+	return true
+}
+
+// runs notes the command. It is the only one.
+func (e *evaluated) runs(st *syntax.Stmt) bool {
+	ws := e.words(st)
+	if len(ws) != 2 || ws[0] != "eval" || dashed(ws[1]) || e.line != "" || !e.quiet(st) {
+		return false
+	}
+	e.line = ws[1]
+	return true
+}
+
+// notes says whether a command behind it writes the working folder into a file of the
+// agent's own.
+func (e *evaluated) notes(st *syntax.Stmt) bool {
+	ws := e.words(st)
+	if !slices.Equal(ws, []string{"pwd", "-P"}) || e.line == "" || e.noted || len(st.Redirs) != 1 || st.Redirs[0].Op != syntax.RdrClob || st.Redirs[0].N != nil {
+		return false
+	}
+	to := st.Redirs[0].Word.Lit()
+	e.noted = true
+	return path.Dir(to) == "/tmp" && strings.HasPrefix(path.Base(to), e.agent+"-") && path.Clean(to) == to
+}
