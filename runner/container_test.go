@@ -182,3 +182,35 @@ func refuseNamespaces(t *testing.T) {
 		t.Fatal(errno)
 	}
 }
+
+// TestWithoutCgroups: where none are mounted a sandbox starts, bounded by rlimits, and
+// says so.
+func TestWithoutCgroups(t *testing.T) {
+	if os.Getenv(inside) != "" {
+		r := newRig(t)
+		r.spec.Limits.Pids = 64
+		run := r.start("/bin/sh", "-c", "echo ran")
+		out, _ := run.wait()
+		if _, source := run.Limits(); out != "ran\n" || source != box.SourceNone || !slices.Contains(run.Notes(), noCgroups) {
+			t.Errorf("it said %q; limits by %s, notes %q", out, source, run.Notes())
+		}
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("unmounting takes root")
+	}
+	self, err := box.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range []string{"0", strconv.Itoa(unprivilegedUID)} {
+		const script = `mount --make-rprivate / && umount -R /sys/fs/cgroup && exec setpriv --reuid "$0" --regid "$0" --clear-groups /proc/self/fd/3 -test.run '^TestWithoutCgroups$'`
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, uid)
+		cmd.Env = append(os.Environ(), inside+"=1", asUnprivileged+"=1", "TMPDIR=/tmp")
+		cmd.ExtraFiles = []*os.File{self}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("as uid %s: %v\n%s", uid, err, out)
+		}
+	}
+}

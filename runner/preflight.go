@@ -196,6 +196,9 @@ func checkStateDir(ctx context.Context, stateDir string, userns bool) Finding {
 	return f
 }
 
+// noCgroups says what is weaker where none are mounted.
+const noCgroups = "no cgroups are mounted here: what bounds the agent are rlimits, memory for each process by itself and processors not at all, and it is frozen by signals"
+
 func checkCgroups(ctx context.Context) Finding {
 	f := Finding{Name: "cgroups", Why: "they bound memory, processors and the number of processes, and freeze the agent"}
 	probe := Limits{Memory: 64 << 20, CPUs: 1, Pids: 64}
@@ -208,6 +211,10 @@ func checkCgroups(ctx context.Context) Finding {
 	f.OK = c.InForce == probe && c.CanFreeze()
 	f.Detail = c.Source
 	if f.OK {
+		return f
+	}
+	if !box.HasCgroups() {
+		f.Detail, f.Fix = noCgroups, "mount them: sudo mount -t cgroup2 cgroup2 /sys/fs/cgroup"
 		return f
 	}
 	var missing []string

@@ -333,6 +333,9 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 	if !pid1.MemoryGuard() {
 		s.box.Notes = append(s.box.Notes, memoryOpen)
 	}
+	if !box.HasCgroups() {
+		s.box.Notes = append(s.box.Notes, noCgroups)
+	}
 	undo.add(func() {
 		s.box.Kill()
 		s.thawForGood()

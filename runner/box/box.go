@@ -143,7 +143,7 @@ func Start(ctx context.Context, spec Spec) (*Box, error) {
 			return spec.Created(state.Pid)
 		})},
 	}
-	container, err := libcontainer.Create(filepath.Join(spec.Dir, "libcontainer"), spec.ID, config)
+	container, err := create(filepath.Join(spec.Dir, "libcontainer"), spec.ID, config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot configure the sandbox: %w", err)
 	}
