@@ -146,7 +146,7 @@ func (t *tx) append(session string, facts []Fact, events []Event) ([]Event, erro
 		}
 		err = t.exec(`INSERT INTO events (session, seq, time, kind, event, key, doc, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			session, int64(e.Seq), at, string(e.Kind), e.Event, e.Key, string(stored), e.Prev[:], e.Hash[:])
-		if err == nil && k.view == 0 {
+		if err == nil && !k.view {
 			err = t.exec(k.upsert(), session, e.Key, int64(e.Seq), doc)
 		}
 		if err != nil {

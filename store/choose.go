@@ -64,7 +64,7 @@ var ErrChoice = errors.New("it isn't where a list was left")
 // Choose lists a part of the sessions.
 func (s *Store) Choose(ctx context.Context, c Choice) (out Chosen, err error) {
 	q := s.where(c)
-	from := ` FROM sessions s LEFT JOIN ` + s.labels() + ` l ON l.session = s.session WHERE s.key = 0` + q.and.String()
+	from := ` FROM sessions s LEFT JOIN ` + labels + ` l ON l.session = s.session WHERE s.key = 0` + q.and.String()
 	fail := func(err error) (Chosen, error) {
 		return Chosen{}, fmt.Errorf("cannot list the sessions: %w", s.fault(err))
 	}
@@ -141,13 +141,8 @@ func (c Choice) key() (key string, up bool, args []any) {
 // nameNow is a session's name as it is called now.
 const nameNow = `coalesce(nullif(l.doc ->> '$.name', ''), s.name, '')`
 
-// labels is the table of labels, or of an older schema an empty one.
-func (s *Store) labels() string {
-	if s.schema < labelsSince {
-		return `(SELECT '' AS session, NULL AS doc WHERE false)`
-	}
-	return `(SELECT session, iif(json_valid(doc), doc, '"damaged"') AS doc FROM labels)`
-}
+// labels is the table of labels.
+const labels = `(SELECT session, iif(json_valid(doc), doc, '"damaged"') AS doc FROM labels)`
 
 // list is a list of texts for json_each.
 func list(l []string) string {

@@ -127,26 +127,6 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// A record of an older schema that is only read has no labels, and is listed.
-func TestChooseOlder(t *testing.T) {
-	for v := 1; v < schema; v++ {
-		s, err := OpenReadOnly(t.Context(), frozen(t, v))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := s.Choose(t.Context(), Choice{Limit: 10, Words: []Word{{Text: "", In: []string{"aaaaaaaa"}}}})
-		if err != nil || got.Total != 1 {
-			t.Errorf("schema %d: %d sessions, %v", v, got.Total, err)
-		}
-		if l, err := s.Labels(t.Context()); err != nil || len(l) > 0 {
-			t.Errorf("labels %v, %v", l, err)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // manySessions are recorded as they are after months of work.
 func manySessions(b *testing.B, n int) *Store {
 	b.Helper()

@@ -110,7 +110,7 @@ func (s *Store) Unknown(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	removed, err := columnOf[string](ctx, s, `SELECT session FROM `+s.labels()+` WHERE doc = ?`, removed)
+	removed, err := columnOf[string](ctx, s, `SELECT session FROM `+labels+` WHERE doc = ?`, removed)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for removed sessions: %w", err)
 	}
@@ -148,7 +148,7 @@ func (s *Store) named(ctx context.Context, without []string, more []References) 
 // led gives every body that a document of a session, or of all others (""), names or leads
 // to: only kinds whose documents name some lead to any.
 func (s *Store) led(ctx context.Context, session string, without []string, more []References, f func(Hash)) error {
-	for _, k := range s.kinds() {
+	for _, k := range described() {
 		if len(k.bodies) == 0 {
 			continue
 		}
@@ -296,7 +296,7 @@ func (s *Store) Remove(ctx context.Context, session string) error {
 		if _, err := t.conn.ExecContext(context.Background(), `DROP TRIGGER IF EXISTS events_remain`); err != nil {
 			return err
 		}
-		for _, k := range s.tables() {
+		for _, k := range tabled() {
 			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
 				return err
 			}

@@ -20,8 +20,8 @@ var (
 	ErrFull     = errors.New("the disk is full")
 	ErrReadOnly = errors.New("the record can't be written") // OpenReadOnly may work
 	ErrCorrupt  = errors.New("the record is damaged")
-	ErrNewer    = errors.New("the record was written by a newer Stepbox")
-	ErrInUse    = errors.New("the record is in use by an older Stepbox")
+	ErrOther    = errors.New("the record was written by another version of Stepbox")
+	ErrInUse    = errors.New("the record is in use")
 	ErrNetwork  = errors.New("the record can't be on a network filesystem")
 	ErrPrivate  = errors.New("the record's folder isn't private")
 	ErrBusy     = errors.New("another process keeps the record locked")

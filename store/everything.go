@@ -11,7 +11,7 @@ import (
 // events are gone.
 func (s *Store) Everywhere(ctx context.Context) ([]string, error) {
 	parts := []string{`SELECT session FROM events`}
-	for _, k := range s.tables() {
+	for _, k := range tabled() {
 		parts = append(parts, `SELECT session FROM "`+k.table+`"`)
 	}
 	out, err := columnOf[string](ctx, s, strings.Join(parts, " UNION "))

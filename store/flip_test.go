@@ -90,7 +90,7 @@ func TestFlippedFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	tables := []string{"events", "bodies"}
-	for _, k := range s.tables() {
+	for _, k := range tabled() {
 		tables = append(tables, k.table)
 	}
 	for _, table := range tables {
@@ -145,7 +145,7 @@ func TestForgedViews(t *testing.T) {
 	dir, _ := everything(t)
 	s := openAt(t, dir)
 	for _, k := range described() {
-		if k.view == 0 {
+		if !k.view {
 			continue
 		}
 		var is string

@@ -30,8 +30,7 @@ const (
 type kind struct {
 	name    Kind
 	table   string
-	since   int      // the schema version that made the table
-	view    int      // the one from which on the events alone have it and the table is a view of them; 0: none
+	view    bool     // the events alone have it: the table is a view of them
 	alike   []string // members that are the same in many documents, see fold
 	columns []column
 	bodies  []string // members of the document that hold the hash of a body, or are empty; a.b is b in a
@@ -39,10 +38,9 @@ type kind struct {
 
 // column is a generated column: what json_extract finds in the document.
 type column struct {
-	name  string
-	typ   string
-	path  string
-	since int // the schema version that added it
+	name string
+	typ  string
+	path string
 }
 
 const (
@@ -52,118 +50,110 @@ const (
 )
 
 // same describes columns named as the members of the document are.
-func same(typ string, since int, names ...string) []column {
+func same(typ string, names ...string) []column {
 	var cs []column
 	for _, n := range names {
-		cs = append(cs, column{n, typ, "$." + n, since})
+		cs = append(cs, column{n, typ, "$." + n})
 	}
 	return cs
 }
 
 // exitColumns describe how a process ended.
-var exitColumns = []column{{"exit_code", integer, "$.exit.code", 1}, {"exit_signal", text, "$.exit.signal", 1}}
+var exitColumns = []column{{"exit_code", integer, "$.exit.code"}, {"exit_signal", text, "$.exit.signal"}}
 
-// described is the table that DDL and queries are made of. A later schema adds
-// lines with a higher since; lines that are there never change, since they are
-// what an older migration made. It is built on first use: every re-execution of
-// the binary would pay for it otherwise.
+// described is the table that DDL and queries are made of. It is built on first use: every
+// re-execution of the binary would pay for it otherwise.
 var described = sync.OnceValue(func() []*kind {
 	return []*kind{
-		{name: KindSession, table: "sessions", since: 1, bodies: []string{"screen", "base.hash"}, columns: slices.Concat(
-			same(integer, 1, "number"),
-			same(text, 1, "name", "agent", "command", "workspace", "folder", "mode", "state", "started_at", "ended_at"),
+		{name: KindSession, table: "sessions", bodies: []string{"screen", "base.hash"}, columns: slices.Concat(
+			same(integer, "number"),
+			same(text, "name", "agent", "command", "workspace", "folder", "mode", "state", "started_at", "ended_at"),
 			exitColumns,
-			same(integer, 1, "cols", "rows"),
+			same(integer, "cols", "rows"),
 			[]column{
-				{"limits_source", text, "$.limits.source", 1}, {"limits_memory", integer, "$.limits.memory", 1},
-				{"limits_cpus", real, "$.limits.cpus", 1}, {"limits_pids", integer, "$.limits.pids", 1},
-				{"limits_wall_time", integer, "$.limits.wall_time", 1},
+				{"limits_source", text, "$.limits.source"}, {"limits_memory", integer, "$.limits.memory"},
+				{"limits_cpus", real, "$.limits.cpus"}, {"limits_pids", integer, "$.limits.pids"},
+				{"limits_wall_time", integer, "$.limits.wall_time"},
 			},
-			same(text, 1, "warnings", "hidden", "hosts"),
-			same(integer, 1, "actions", "held", "unreviewed", "attempts"),
-			same(text, 1, "last_action", "screen"),
+			same(text, "warnings", "hidden", "hosts"),
+			same(integer, "actions", "held", "unreviewed", "attempts"),
+			same(text, "last_action", "screen"),
 		)},
-		{name: KindAction, table: "actions", since: 1, alike: []string{"title", "kind", "state", "housekeeping", "verdict", "rule", "by", "exit"}, columns: slices.Concat(
-			[]column{{"action_kind", text, "$.kind", 1}},
-			same(text, 1, "state", "review", "title"),
-			same(integer, 1, "housekeeping"),
-			same(text, 1, "verdict", "rule", "by", "reason", "started_at", "released_at", "ended_at"),
+		{name: KindAction, table: "actions", alike: []string{"title", "kind", "state", "housekeeping", "verdict", "rule", "by", "exit"}, columns: slices.Concat(
+			[]column{{"action_kind", text, "$.kind"}},
+			same(text, "state", "review", "title"),
+			same(integer, "housekeeping"),
+			same(text, "verdict", "rule", "by", "reason", "started_at", "released_at", "ended_at"),
 			exitColumns,
-			same(integer, 1, "execs", "left_running", "files", "added", "removed", "shared", "before", "after"),
+			same(integer, "execs", "left_running", "files", "added", "removed", "shared", "before", "after"),
 		)},
-		{name: KindQuestion, table: "questions", since: 1, columns: slices.Concat(
-			same(integer, 1, "action"),
-			same(text, 1, "subject", "title", "hash", "rule", "held_at", "closed"),
+		{name: KindQuestion, table: "questions", columns: slices.Concat(
+			same(integer, "action"),
+			same(text, "subject", "title", "hash", "rule", "held_at", "closed"),
 			[]column{
-				{"line", text, "$.command.line", 1}, {"argv", text, "$.command.argv", 1}, {"cwd", text, "$.command.cwd", 1},
-				{"program", text, "$.command.program", 1}, {"written", integer, "$.command.written", 1}, {"pid", integer, "$.command.pid", 1},
+				{"line", text, "$.command.line"}, {"argv", text, "$.command.argv"}, {"cwd", text, "$.command.cwd"},
+				{"program", text, "$.command.program"}, {"written", integer, "$.command.written"}, {"pid", integer, "$.command.pid"},
 			},
-			same(text, 1, "changes"),
+			same(text, "changes"),
 		)},
-		{name: KindDecision, table: "decisions", since: 1, columns: slices.Concat(
-			same(integer, 1, "question", "action"),
-			same(text, 1, "hash", "answer", "reason", "by", "at"),
+		{name: KindDecision, table: "decisions", columns: slices.Concat(
+			same(integer, "question", "action"),
+			same(text, "hash", "answer", "reason", "by", "at"),
 		)},
-		{name: KindExec, table: "execs", since: 1, view: 4, alike: []string{"argv", "program", "cwd", "verdict", "rule"}, columns: slices.Concat(
-			same(integer, 1, "action", "pid", "parent"),
-			same(text, 1, "argv", "program", "cwd", "verdict", "rule", "at", "ended_at"),
+		{name: KindExec, table: "execs", view: true, alike: []string{"argv", "program", "cwd", "verdict", "rule"}, columns: slices.Concat(
+			same(integer, "action", "pid", "parent"),
+			same(text, "argv", "program", "cwd", "verdict", "rule", "at", "ended_at"),
 			exitColumns,
-			same(text, 1, "failure"),
+			same(text, "failure"),
 		)},
-		{name: KindAttempt, table: "attempts", since: 1, columns: slices.Concat(
-			same(integer, 1, "action", "pid"),
-			same(text, 1, "at", "program", "protocol", "name", "address"),
-			same(integer, 1, "port"),
-			same(text, 1, "resolved", "verdict", "rule"),
-			same(integer, 1, "sent", "received", "duration", "open"),
-			same(text, 1, "failure"),
+		{name: KindAttempt, table: "attempts", columns: slices.Concat(
+			same(integer, "action", "pid"),
+			same(text, "at", "program", "protocol", "name", "address"),
+			same(integer, "port"),
+			same(text, "resolved", "verdict", "rule"),
+			same(integer, "sent", "received", "duration", "open"),
+			same(text, "failure"),
 		)},
-		{name: KindCheckpoint, table: "checkpoints", since: 1, view: 4, bodies: []string{"root"}, columns: slices.Concat(
-			same(integer, 1, "action"),
-			same(text, 1, "at", "root"),
-			same(integer, 1, "files", "bytes"),
+		{name: KindCheckpoint, table: "checkpoints", view: true, bodies: []string{"root"}, columns: slices.Concat(
+			same(integer, "action"),
+			same(text, "at", "root"),
+			same(integer, "files", "bytes"),
 		)},
-		{name: KindRollback, table: "rollbacks", since: 1, columns: slices.Concat(
-			same(integer, 1, "to_before", "checkpoint"),
-			same(text, 1, "at", "actions"),
-			same(integer, 1, "files"),
-			same(text, 1, "by", "failure"),
+		{name: KindRollback, table: "rollbacks", columns: slices.Concat(
+			same(integer, "to_before", "checkpoint"),
+			same(text, "at", "actions"),
+			same(integer, "files"),
+			same(text, "by", "failure"),
 		)},
-		{name: KindChunk, table: "chunks", since: 1, columns: slices.Concat(
-			same(text, 1, "file", "hash"),
-			same(integer, 1, "frames", "bytes", "packed", "from_ms", "to_ms"),
+		{name: KindChunk, table: "chunks", columns: slices.Concat(
+			same(text, "file", "hash"),
+			same(integer, "frames", "bytes", "packed", "from_ms", "to_ms"),
 		)},
-		{name: KindNote, table: "notes", since: 1, columns: slices.Concat(
-			same(text, 1, "at", "text"),
-			same(integer, 1, "warn"),
+		{name: KindNote, table: "notes", columns: slices.Concat(
+			same(text, "at", "text"),
+			same(integer, "warn"),
 		)},
-		{name: KindApply, table: "applies", since: 2, columns: slices.Concat(
-			same(integer, 2, "checkpoint"),
-			same(text, 2, "at", "state"),
-			same(integer, 2, "files"),
-			same(text, 2, "by", "ref", "journal", "failure", "undone_at"),
+		{name: KindApply, table: "applies", columns: slices.Concat(
+			same(integer, "checkpoint"),
+			same(text, "at", "state"),
+			same(integer, "files"),
+			same(text, "by", "ref", "journal", "failure", "undone_at"),
 		)},
-		{name: KindSeal, table: "seals", since: 3, columns: slices.Concat(
-			same(integer, 3, "of"),
-			same(text, 3, "hash", "at", "by", "signer", "signature"),
+		{name: KindSeal, table: "seals", columns: slices.Concat(
+			same(integer, "of"),
+			same(text, "hash", "at", "by", "signer", "signature"),
 		)},
-		{name: KindEnds, table: "ends", since: 3, view: 4, columns: same(text, 3, "list")},
-		{name: KindClaim, table: "claims", since: 5, view: 5, columns: slices.Concat(
-			same(integer, 5, "by"),
-			same(text, 5, "at", "event", "tool", "input", "text", "call", "session_id"),
+		{name: KindEnds, table: "ends", view: true, columns: same(text, "list")},
+		{name: KindClaim, table: "claims", view: true, columns: slices.Concat(
+			same(integer, "by"),
+			same(text, "at", "event", "tool", "input", "text", "call", "session_id"),
 		)},
 	}
 })
 
-// kinds are the descriptions of what the database has tables for: one of an older
-// schema that is only read lacks the later ones.
-func (s *Store) kinds() []*kind {
-	return slices.DeleteFunc(slices.Clone(described()), func(k *kind) bool { return k.since > s.schema })
-}
-
-// tables are those of which the database has a table beside the events.
-func (s *Store) tables() []*kind {
-	return slices.DeleteFunc(s.kinds(), func(k *kind) bool { return k.view != 0 && s.schema >= k.view })
+// tabled are those of which the database has a table beside the events.
+func tabled() []*kind {
+	return slices.DeleteFunc(slices.Clone(described()), func(k *kind) bool { return k.view })
 }
 
 // kindOf finds a description, or nil.

@@ -8,9 +8,6 @@ import (
 	"fmt"
 )
 
-// labelsSince is the schema version that made the table of labels.
-const labelsSince = 3
-
 // Label changes what a person says of a session. Change gets the document as it is,
 // nil when there was none, and gives the new one. It may be called more than once and
 // must not do IO. A label isn't part of the chain of events.
@@ -42,9 +39,6 @@ func (s *Store) Label(ctx context.Context, session string, change func(old json.
 // LabelOf is a session's label, nil when there is none.
 func (s *Store) LabelOf(ctx context.Context, session string) (json.RawMessage, error) {
 	var doc []byte
-	if s.schema < labelsSince {
-		return nil, nil
-	}
 	err := s.reads.QueryRowContext(ctx, `SELECT doc FROM labels WHERE session = ?`, session).Scan(&doc)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("cannot read the label of session %.80q: %w", session, s.fault(err))
@@ -55,9 +49,6 @@ func (s *Store) LabelOf(ctx context.Context, session string) (json.RawMessage, e
 // Labels are all labels, by session.
 func (s *Store) Labels(ctx context.Context) (map[string]json.RawMessage, error) {
 	out := make(map[string]json.RawMessage)
-	if s.schema < labelsSince {
-		return out, nil
-	}
 	err := s.each(ctx, `SELECT session, doc FROM labels`, nil, func(rows *sql.Rows) error {
 		var id string
 		var doc []byte

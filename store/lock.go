@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// schemaLock keeps a newer Stepbox from changing the schema under a live one:
-// whoever has the record open holds it shared, whoever migrates holds it
-// exclusively (flock(2); the kernel drops it when the process dies).
+// schemaLock keeps a record from being made twice: whoever has it open holds the lock
+// shared, whoever makes it holds it exclusively (flock(2); the kernel drops it when the process dies).
 type schemaLock struct{ f *os.File }
 
-// patience is how long Open waits for others: for a migration under way, and
-// for older ones to go away before its own.
+// patience is how long Open waits for others that make the record, or have one open that
+// a copy took the place of.
 const (
 	patience  = 2 * time.Second
 	lockPause = 5 * time.Millisecond

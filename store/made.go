@@ -42,7 +42,7 @@ func (o other) problem() Problem {
 // guard says whether it is a missing guard against slips of the hand.
 func (o other) guard() bool { return o.kind == "trigger" && o.is == "" }
 
-// others lists what of the database isn't as the migrations up to its schema make it.
+// others lists what of the database isn't as we make it.
 func (s *Store) others(ctx context.Context, q querier) (out []other, err error) {
 	is, err := madeIn(ctx, q)
 	if err != nil {
@@ -53,11 +53,9 @@ func (s *Store) others(ctx context.Context, q querier) (out []other, err error) 
 		return nil, err
 	}
 	defer db.Close()
-	for v := range s.schema {
-		for _, statement := range migrations[v]() {
-			if _, err := db.ExecContext(ctx, statement); err != nil {
-				return nil, err
-			}
+	for _, statement := range statements() {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return nil, err
 		}
 	}
 	want, err := madeIn(ctx, db)

@@ -20,7 +20,6 @@ import (
 type Store struct {
 	dir      string
 	readonly bool
-	schema   int         // the version of the database: an older one when it is only read
 	lock     *schemaLock // held shared; nil when a read-only folder has none
 	reads    *sql.DB
 	writes   *writer // nil when readonly
@@ -35,8 +34,8 @@ type Store struct {
 const readers = 4
 
 // Open opens the record in dir and creates what is missing. It refuses folders
-// that others can enter, network filesystems, databases that are damaged, of a
-// newer Stepbox or not ours, and what can't be written (ErrReadOnly); each
+// that others can enter, network filesystems, databases that are damaged, of another
+// version or not ours, and what can't be written (ErrReadOnly); each
 // error says what to do.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
@@ -47,7 +46,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err := first(dir, check, makeDirs, checkFilesystem, checkPrivate, checkWritable, createDatabase); err != nil {
 		return nil, fmt.Errorf("cannot open the record: %w", err)
 	}
-	s := &Store{dir: dir, schema: schema}
+	s := &Store{dir: dir}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("cannot open the record: %w", errors.Join(err, s.Close()))
 	}
@@ -133,7 +132,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return err
 	}
 	suspicious := s.suspicious()
-	if err := upgrade(ctx, s.dir, s.lock, db); err != nil {
+	if err := prepare(ctx, s.dir, s.lock, db); err != nil {
 		return s.refuse(errors.Join(err, db.Close()))
 	}
 	if s.writes, err = newWriter(ctx, s.dir, db); err != nil {
@@ -153,7 +152,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 }
 
 // OpenReadOnly opens a record without changing anything in it; what writes
-// fails with ErrReadOnly. It also reads older schemas.
+// fails with ErrReadOnly.
 func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -179,7 +178,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 			return err
 		}
 		if !ok {
-			return fmt.Errorf("%w: another process is upgrading %s and hasn't finished; try again", ErrBusy, quote(s.dir))
+			return fmt.Errorf("%w: another process is making the record in %s and hasn't finished; try again", ErrBusy, quote(s.dir))
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -198,7 +197,6 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 	if v == 0 {
 		return fmt.Errorf("there is none in %q: %w", s.dir, ErrNotFound)
 	}
-	s.schema = v
 	return checkVersion(s.dir, v)
 }
 

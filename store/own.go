@@ -62,9 +62,6 @@ func (s *Store) Owned(session string) bool {
 // Unsettled lists the sessions of which something is being applied or undone, or
 // was when its process died.
 func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
-	if kindOf(KindApply).since > s.schema {
-		return nil, nil
-	}
 	out, err := columnOf[string](ctx, s, `SELECT DISTINCT session FROM applies WHERE state IN ('open', 'undoing')`)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for applies: %w", err)

@@ -69,7 +69,7 @@ func TestRebuildEqualsTables(t *testing.T) {
 	for _, k := range described() {
 		known = append(known, k.name)
 	}
-	for _, k := range s.tables() {
+	for _, k := range tabled() {
 		harmable = append(harmable, k.table)
 	}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -34,7 +34,7 @@ func (s *Store) Docs(ctx context.Context, session string, kind Kind, after int64
 // Any says whether any session has a resource of a kind.
 func (s *Store) Any(ctx context.Context, kind Kind) (any bool, err error) {
 	k := kindOf(kind)
-	if k == nil || k.since > s.schema {
+	if k == nil {
 		return false, nil
 	}
 	if err := s.reads.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM "`+k.table+`")`).Scan(&any); err != nil {
@@ -55,9 +55,6 @@ func (s *Store) list(ctx context.Context, kind Kind, what, session, query string
 	if k == nil {
 		return nil, fmt.Errorf("cannot list resources: there is no kind %q", kind)
 	}
-	if k.since > s.schema { // the record is from before there was any
-		return nil, nil
-	}
 	docs, err := s.docs(ctx, fmt.Sprintf(query, k.table), append([]any{session}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the %s%s of session %s: %w", what, k.table, session, err)
@@ -76,10 +73,7 @@ func (s *Store) Doc(ctx context.Context, session string, kind Kind, key int64) (
 		return nil, fmt.Errorf("cannot read a resource: there is no kind %q", kind)
 	}
 	var doc []byte
-	err := sql.ErrNoRows
-	if k.since <= s.schema { // else the record is from before there was any
-		err = s.reads.QueryRowContext(ctx, `SELECT doc FROM "`+k.table+`" WHERE session = ? AND key = ?`, session, key).Scan(&doc)
-	}
+	err := s.reads.QueryRowContext(ctx, `SELECT doc FROM "`+k.table+`" WHERE session = ? AND key = ?`, session, key).Scan(&doc)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, fmt.Errorf("%s %d of session %.80q: %w", kind, key, session, ErrNotFound)

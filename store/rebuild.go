@@ -25,7 +25,7 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	if len(v.found.Problems) == 0 {
 		remade = s.Remake(ctx) // before the tables are looked at, which may be missing
 	}
-	for _, k := range s.tables() {
+	for _, k := range tabled() {
 		if err := v.beyond(ctx, k); err != nil {
 			return fail(s.fault(err))
 		}
@@ -33,7 +33,7 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 	if len(v.found.Problems) > 0 {
 		return fail(v.found.Problems[0])
 	}
-	for _, k := range s.tables() {
+	for _, k := range tabled() {
 		err := s.writes.do(ctx, groupBytes, func(t *tx) error {
 			if err := t.exec(`DELETE FROM "`+k.table+`" WHERE session = ?`, session); err != nil {
 				return err

@@ -174,7 +174,7 @@ func (v *verifier) rows(ctx context.Context, q querier) (docs []namedDoc, err er
 			v.add(o.problem())
 		}
 	}
-	for _, k := range v.store.kinds() {
+	for _, k := range described() {
 		if err := v.table(ctx, q, k, len(v.x.More) > 0, &docs); err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ type Exec struct {
 	EndedAt time.Time `json:"ended_at,omitzero"`
 	Exit    *Exit     `json:"exit,omitempty"`
 	Failure string    `json:"failure,omitempty"` // why it didn't run: not found, killed because the image changed, …
-	Basis   *Basis    `json:"basis,omitempty"`   // nil in records from before it was kept
+	Basis   *Basis    `json:"basis,omitempty"`
 }
 
 // Basis is what a program start was judged on besides what is shown of it, so that it

@@ -62,7 +62,6 @@ type reader struct {
 	held      map[string]*asked       // on connections, by program and destination
 	open      map[int64]*Deed         // connections, by number
 	forming   *Deed                   // an action's start, whose programs come one by one
-	members   map[int]bool            // pids of these
 }
 
 // past is an action so far.
@@ -246,7 +245,6 @@ func (r *reader) exec(e api.Event) {
 	switch {
 	case r.member(x):
 		r.forming.Starts = append(r.forming.Starts, s)
-		r.members[x.Pid] = true
 	case a != nil && !a.begun:
 		a.begun = true
 		r.begins(e, a, s)
@@ -307,13 +305,7 @@ func (r *reader) closed(is func(*asked) bool) *asked {
 // member says whether a program starts together with the one before it.
 func (r *reader) member(x *api.Exec) bool {
 	d := r.forming
-	switch {
-	case d == nil || x.Rule != d.Rule:
-		return false
-	case x.Basis == nil: // as far as it can be told
-		return !r.members[x.Pid] && !r.members[x.Parent]
-	}
-	return x.Basis.Leads || x.Verdict == api.Deny
+	return d != nil && x.Rule == d.Rule && (x.Basis.Leads || x.Verdict == api.Deny)
 }
 
 // begins is the first program of an action.
@@ -325,7 +317,7 @@ func (r *reader) begins(e api.Event, a *past, first Start) {
 	if q := r.closed(func(q *asked) bool { return q.Subject == api.SubjectCommand && q.Action == a.N }); q != nil {
 		r.answered(d, q)
 	}
-	r.forming, r.members = d, map[int]bool{x.Pid: true}
+	r.forming = d
 	if a.State == api.ActionDenied {
 		delete(r.actions, a.N)
 	}

@@ -32,9 +32,6 @@ func unescaped(s string) string {
 	})
 }
 
-// cut is how the record ends arguments that it doesn't keep whole.
-var cut = regexp.MustCompile(`… and [0-9]+ (?:bytes )?more$`)
-
 // readings are what the arguments of a start may have been. None: that isn't known.
 func (s *Start) readings() [][]string {
 	switch b := s.Basis; {
@@ -44,9 +41,6 @@ func (s *Start) readings() [][]string {
 		return [][]string{b.Exact}
 	case b != nil:
 		return [][]string{s.Argv}
-	}
-	if slices.ContainsFunc(s.Argv, cut.MatchString) {
-		return nil
 	}
 	out := [][]string{s.Argv}
 	if slices.ContainsFunc(s.Argv, escapes.MatchString) {

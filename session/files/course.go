@@ -62,15 +62,6 @@ func (c *Course) Index(id int64) int {
 	return i
 }
 
-// Spans are the checkpoints between which an action's changes were made; of records
-// from before these were noted, those around it.
-func (c *Course) Spans(a api.Action) []api.Span {
-	if len(a.Spans) == 0 && a.Before != 0 && a.After > a.Before && c.Index(a.After) >= 0 {
-		return []api.Span{{From: a.Before, To: a.After}}
-	}
-	return a.Spans
-}
-
 // Path is what a path was at first and then at each of All, nil where nothing was:
 // upper's entry if it has one, else what is below it, which is what the first base from
 // there on knows: a base has what the session saw when it came there.

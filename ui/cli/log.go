@@ -76,7 +76,7 @@ func eventLine(s api.Session, e api.Event) string {
 		return line("#%d %s %s%s", e.Action.N, e.Action.Title, strings.TrimSpace(e.Action.Exit.Marked()+" "+string(e.Action.Review)+" "+effectWords(*e.Action)), who)
 	case e.Decision != nil:
 		return line("#%d: %s by %s %s", e.Decision.Action, e.Decision.Answer, e.Decision.By, e.Decision.Reason)
-	case e.Exec != nil && e.Kind != "exec.ended": // as older ones have it
+	case e.Exec != nil:
 		return line("[#%d] pid %d %s: %s %s", e.Exec.Action, e.Exec.Pid, strings.Join(e.Exec.Argv, " "), e.Exec.Rule, e.Exec.Failure)
 	case e.Attempt != nil && e.Kind != "attempt.changed":
 		a := e.Attempt
