@@ -140,12 +140,8 @@ func (t *tx) append(session string, facts []Fact, events []Event) ([]Event, erro
 		}
 		e.Hash = e.digest()
 		k, doc := kindOf(f.Kind), string(e.Doc)
-		stored, err := t.fold(k, &e)
-		if err != nil {
-			return nil, err
-		}
 		err = t.exec(`INSERT INTO events (session, seq, time, kind, event, key, doc, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			session, int64(e.Seq), at, string(e.Kind), e.Event, e.Key, string(stored), e.Prev[:], e.Hash[:])
+			session, int64(e.Seq), at, string(e.Kind), e.Event, e.Key, doc, e.Prev[:], e.Hash[:])
 		if err == nil && !k.view {
 			err = t.exec(k.upsert(), session, e.Key, int64(e.Seq), doc)
 		}

@@ -74,8 +74,8 @@ func canonical(doc json.RawMessage) (json.RawMessage, error) {
 	if err := json.Compact(&b, doc); err != nil {
 		return nil, fmt.Errorf("the document isn't JSON: %w", err)
 	}
-	if b.Len() == 0 || b.Bytes()[0] != '{' || bytes.HasPrefix(b.Bytes(), []byte(likeMark)) {
-		return nil, errors.New("the document isn't a JSON object, or begins with a member of the store's own")
+	if b.Len() == 0 || b.Bytes()[0] != '{' {
+		return nil, errors.New("the document isn't a JSON object")
 	}
 	return b.Bytes(), nil
 }

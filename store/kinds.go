@@ -30,8 +30,7 @@ const (
 type kind struct {
 	name    Kind
 	table   string
-	view    bool     // the events alone have it: the table is a view of them
-	alike   []string // members that are the same in many documents, see fold
+	view    bool // the events alone have it: the table is a view of them
 	columns []column
 	bodies  []string // members of the document that hold the hash of a body, or are empty; a.b is b in a
 }
@@ -79,7 +78,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, "actions", "held", "unreviewed", "attempts"),
 			same(text, "last_action", "screen"),
 		)},
-		{name: KindAction, table: "actions", alike: []string{"title", "kind", "state", "housekeeping", "verdict", "rule", "by", "exit"}, columns: slices.Concat(
+		{name: KindAction, table: "actions", columns: slices.Concat(
 			[]column{{"action_kind", text, "$.kind"}},
 			same(text, "state", "review", "title"),
 			same(integer, "housekeeping"),
@@ -100,7 +99,7 @@ var described = sync.OnceValue(func() []*kind {
 			same(integer, "question", "action"),
 			same(text, "hash", "answer", "reason", "by", "at"),
 		)},
-		{name: KindExec, table: "execs", view: true, alike: []string{"argv", "program", "cwd", "verdict", "rule"}, columns: slices.Concat(
+		{name: KindExec, table: "execs", view: true, columns: slices.Concat(
 			same(integer, "action", "pid", "parent"),
 			same(text, "argv", "program", "cwd", "verdict", "rule", "at", "ended_at"),
 			exitColumns,

@@ -98,17 +98,17 @@ const fromSeq = `session = ? AND seq >= ? ORDER BY seq LIMIT ?`
 // readEvents calls f for those of a session's events that a condition says. One that was
 // never written so comes with an error that wraps ErrTampered.
 func readEvents(ctx context.Context, q querier, session string, f func(Event, error) error, where string, args ...any) error {
-	return eachRow(ctx, q, `SELECT seq, time, kind, event, key, doc, prev, hash, `+likened+` FROM events e WHERE `+where, args, func(rows *sql.Rows) error {
+	return eachRow(ctx, q, `SELECT seq, time, kind, event, key, doc, prev, hash FROM events e WHERE `+where, args, func(rows *sql.Rows) error {
 		e := Event{Session: session}
 		var seq, at int64
-		var doc, prev, hash, like []byte
-		if err := rows.Scan(&seq, &at, &e.Kind, &e.Event, &e.Key, &doc, &prev, &hash, &like); err != nil {
+		var doc, prev, hash []byte
+		if err := rows.Scan(&seq, &at, &e.Kind, &e.Event, &e.Key, &doc, &prev, &hash); err != nil {
 			return err
 		}
 		if seq < 1 || len(prev) != len(e.Prev) || len(hash) != len(e.Hash) {
 			return f(e, fmt.Errorf("event %d has hashes of %d and %d bytes: %w", seq, len(prev), len(hash), ErrTampered))
 		}
-		e.Seq, e.At, e.Doc = uint64(seq), time.Unix(0, at).UTC(), unfold(doc, like)
+		e.Seq, e.At, e.Doc = uint64(seq), time.Unix(0, at).UTC(), doc
 		copy(e.Prev[:], prev)
 		copy(e.Hash[:], hash)
 		return f(e, nil)
@@ -147,7 +147,7 @@ func (s *Store) AsOf(ctx context.Context, session string, kind Kind, seq uint64,
 	}
 	// One walk down the index, which has all that is needed to choose; only what is
 	// wanted is read.
-	docs, err := s.docs(ctx, `SELECT `+whole+` FROM
+	docs, err := s.docs(ctx, `SELECT e.doc FROM
 	(SELECT key, max(seq) AS seq FROM events WHERE session = ?1 AND kind = ?2 AND seq <= ?3 GROUP BY key ORDER BY key DESC LIMIT ?4) latest
 	JOIN events e ON e.session = ?1 AND e.seq = latest.seq ORDER BY latest.key`,
 		session, string(kind), int64(min(seq, 1<<62)), limit)

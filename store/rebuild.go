@@ -41,7 +41,7 @@ func (s *Store) Rebuild(ctx context.Context, session string) error {
 			// Beside max(), the other columns are of the row that has the
 			// maximum (sqlite.org/lang_select.html, "bare columns").
 			return t.exec(`INSERT INTO "`+k.table+`" (session, key, seq, doc)
-SELECT session, key, max(seq), `+whole+` FROM events e WHERE session = ? AND kind = ? GROUP BY key`, session, string(k.name))
+SELECT session, key, max(seq), doc FROM events WHERE session = ? AND kind = ? GROUP BY key`, session, string(k.name))
 		})
 		if err != nil {
 			return fail(err)

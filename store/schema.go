@@ -58,12 +58,17 @@ func statements() []string {
 		`CREATE INDEX sessions_unended ON sessions (number) WHERE state IN ('starting', 'running', 'paused')`)
 }
 
-// statement makes a kind's table or view.
+// statement makes a kind's table, or the view of what the events last said.
 func (k *kind) statement() string {
-	if k.view {
-		return k.asView()
-	}
 	var cols []string
+	if k.view {
+		for _, c := range k.columns {
+			cols = append(cols, fmt.Sprintf(`json_extract(doc, '%s') AS "%s"`, c.path, c.name))
+		}
+		return fmt.Sprintf(`CREATE VIEW "%s" AS SELECT session, key, seq, doc, %s FROM events e
+WHERE kind = '%s' AND NOT EXISTS (SELECT 1 FROM events WHERE session = e.session AND kind = e.kind AND key = e.key AND seq > e.seq)`,
+			k.table, strings.Join(cols, ", "), k.name)
+	}
 	for _, c := range k.columns {
 		cols = append(cols, fmt.Sprintf(`"%s" %s GENERATED ALWAYS AS (json_extract(doc, '%s')) VIRTUAL`, c.name, c.typ, c.path))
 	}

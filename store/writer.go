@@ -122,7 +122,7 @@ func (w *writer) close() error {
 
 func (w *writer) run() {
 	defer close(w.done)
-	t := &tx{conn: w.conn, stmts: make(map[string]*sql.Stmt), heads: make(map[string]*head), alike: make(map[Hash]uint64)}
+	t := &tx{conn: w.conn, stmts: make(map[string]*sql.Stmt), heads: make(map[string]*head)}
 	defer t.close()
 	for {
 		select {
@@ -237,7 +237,6 @@ type tx struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 	heads map[string]*head // of the chains that this transaction read
-	alike map[Hash]uint64  // events that others may be like, see fold; it may be wrong
 }
 
 func (t *tx) rollback() error {

@@ -199,7 +199,7 @@ func (w *walk) sources(ctx context.Context, at place, there bool) ([]place, erro
 	}
 	for _, a := range w.Actions {
 		if r.Selection != nil && (slices.Contains(r.Actions, a.N) || slices.Contains(r.Selection.Actions, a.N)) {
-			for _, s := range w.Spans(a) {
+			for _, s := range a.Spans {
 				out = append(out, place{s.From, at.path})
 			}
 		}

@@ -29,7 +29,7 @@ func NewCourse(past *ledger.Past) *Course {
 		}
 	}
 	for _, a := range past.Actions {
-		for _, s := range c.Spans(a) {
+		for _, s := range a.Spans {
 			for at := s.To; at > s.From; at = c.From(at) {
 				c.made[at] = append(c.made[at], a.N)
 			}
