@@ -36,7 +36,7 @@ type Frame struct {
 // overwritten frames; the chain's hashes find what was done on purpose.
 //
 // A file begins with a FrameKey, from which its frames can be read without the
-// files before; those of older Stepboxes don't.
+// files before.
 const (
 	journalMagic = "sbxterm1"
 	headerSize   = len(journalMagic) + 8 + 4 + 4
