@@ -92,12 +92,12 @@ func TestInboxNeedsRoom(t *testing.T) {
 	d := drive(t, c, 40, 12, Options{Config: themed("plain")})
 	d.shows("$ go get")
 	d.send(tea.WindowSizeMsg{Width: 30, Height: 8})
-	d.calmly("tab", "d", "enter", "n", "d", "enter")
+	d.calmly("tab", "d", "enter", "o", "d", "enter")
 	d.decided()
-	d.calmly("n")
+	d.calmly("o")
 	d.shows("too little room")
 	d.send(tea.WindowSizeMsg{Width: 60, Height: 20})
-	d.calmly("pgdown", "n")
+	d.calmly("pgdown", "o")
 	d.decided(api.AnswerStepOver)
 }
 

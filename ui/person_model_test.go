@@ -180,11 +180,13 @@ func lives(t *testing.T, rt rapid.TB, home bool) *world {
 // uses is one thing that a person does.
 func (w *world) uses(t *rapid.T, all []tea.KeyPressMsg) {
 	x, y := rapid.IntRange(0, max(0, w.cells.Width()-1)).Draw(t, "x"), rapid.IntRange(0, max(0, w.cells.Height()-1)).Draw(t, "y")
-	switch what := rapid.SampledFrom([]string{"key", "key", "key", "answer", "answer", "answer", "held down", "overtaken", "leader", "click", "drag", "release", "wheel", "size", "paste", "window", "tick"}).Draw(t, "what"); what {
+	switch what := rapid.SampledFrom([]string{"key", "key", "key", "answer", "answer", "answer", "opens", "opens", "held down", "overtaken", "leader", "click", "drag", "release", "wheel", "size", "paste", "window", "tick"}).Draw(t, "what"); what {
 	case "key":
 		w.does(rapid.SampledFrom(all).Draw(t, "key"))
 	case "answer":
 		w.does(key(rapid.SampledFrom([]string{"a", "y", "d", "n", "i", "A", "enter", "tab", "4", "o", "esc", "esc"}).Draw(t, "answer")))
+	case "opens": // a plan, fast, and what that offers follows when it could have been read
+		w.opens(t)
 	case "held down": // on a keyboard that doesn't say so
 		k, n := key(rapid.SampledFrom([]string{"a", "y", "d", "n", "enter"}).Draw(t, "held")), w.judged+w.made
 		w.does(k)
@@ -238,6 +240,39 @@ func (w *world) uses(t *rapid.T, all []tea.KeyPressMsg) {
 	w.answers()
 }
 
+// opens presses a key that opens a plan, or asks once more, right after another, and then one
+// that such a dialog offers. Whatever became of the first, the second lets nothing pass that
+// the first was against.
+func (w *world) opens(t *rapid.T) {
+	if !w.ended && w.m.bench != nil && w.typing() {
+		w.does(key(leader))
+		w.does(key("4"))
+	}
+	w.waits(150 * time.Millisecond) // what was pressed before is carried out, or isn't
+	w.answers()
+	w.does(key(rapid.SampledFrom([]string{"k", "j"}).Draw(t, "move")))
+	w.passes(t)
+	opener := rapid.SampledFrom([]string{"u", "u", "U", "K", "d"}).Draw(t, "opener")
+	agents := w.typing()
+	w.does(key(opener))
+	w.waits(rapid.SampledFrom([]time.Duration{0, 150, 401, 450, 600, 900}).Draw(t, "read") * time.Millisecond)
+	if w.answers(); w.quit || agents {
+		return
+	}
+	said, asked := len(w.c.Decisions()), len(w.c.Calls())
+	yes := rapid.SampledFrom([]string{"y", "y", "enter"}).Draw(t, "yes")
+	w.does(key(yes))
+	w.waits(150 * time.Millisecond)
+	for _, d := range w.c.Decisions()[said:] {
+		if d.Answer != api.AnswerDeny && d.Answer != api.AnswerRollback {
+			w.fail("%s, pressed for what %s was to open, answered %s\n%s", yes, opener, d.Answer, w.text())
+		}
+	}
+	if slices.Contains(w.c.Calls()[asked:], "keep") {
+		w.fail("%s, pressed for what %s was to open, kept\n%s", yes, opener, w.text())
+	}
+}
+
 // passes lets time pass, mostly with the program having its turns in it.
 func (w *world) passes(t *rapid.T) {
 	d := rapid.SampledFrom([]time.Duration{0, 0, 50, 150, 250, 399, 401, 450, 450, 1000}).Draw(t, "ms") * time.Millisecond
@@ -270,6 +305,25 @@ func TestAnyPerson(t *testing.T) {
 			}
 		}
 		w.leaves()
+	})
+}
+
+// Nobody who opens plans, however fast, has the opposite done.
+func TestNoKeyDoesTheOpposite(t *testing.T) {
+	t.Parallel()
+	fewer(t)
+	check(t, func(t *testing.T, rt *rapid.T) {
+		w := lives(t, rt, false)
+		defer w.m.Close()
+		for range 20 {
+			if rapid.IntRange(0, 3).Draw(rt, "who") == 0 {
+				w.happens(rt)
+			}
+			if w.opens(rt); w.quit {
+				return
+			}
+			w.does(key("esc"))
+		}
 	})
 }
 

@@ -354,6 +354,8 @@ func (p *person) why(d api.Decision) string {
 			at = *s.led
 		}
 		switch {
+		case s.name == "n":
+			why = "n, which is no and next, never answers"
 		case at.at.Sub(at.last) < 400*time.Millisecond && !(s.name == "enter" && (d.Answer == api.AnswerDeny || d.Answer == api.AnswerRollback || d.For != "")): // of a line that was typed
 			why = "the keyboard wasn't quiet before " + s.name
 		case !p.inView(p.words[d.Hash], at.at):

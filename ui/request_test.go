@@ -59,6 +59,6 @@ func TestRequestIsAnsweredOnce(t *testing.T) {
 	d.calmly("A")
 	d.shows("a allows it once")
 	d.calmly("i")
-	d.calmly("n")
+	d.calmly("o")
 	d.decided()
 }

@@ -85,7 +85,7 @@ func TestEveryAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		key    string
 		answer api.Answer
-	}{{"a", api.AnswerApprove}, {"i", api.AnswerStepInto}, {"n", api.AnswerStepOver}} {
+	}{{"a", api.AnswerApprove}, {"i", api.AnswerStepInto}, {"o", api.AnswerStepOver}} {
 		for _, opened := range []bool{false, true} {
 			d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 			d.press(leader, "4")
@@ -246,7 +246,7 @@ func TestQuestionReplacedWhileRead(t *testing.T) {
 	d.lacks("approve once")
 	d.lacks("deny…")
 	d.lacks("leaves it held")
-	d.calmly("a", "i", "n")
+	d.calmly("a", "i", "o")
 	d.decided()
 	// The old one stays in view until it is left; only then the next can be had.
 	d.press("esc", leader, "a")
@@ -409,7 +409,7 @@ func TestLongCommandMustBeScrolledThrough(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneLongQuestion()), 100, 30, "plain")
 	d.press(leader, "a")
 	d.shows("scroll through all of it first")
-	d.calmly("a", "i", "n")
+	d.calmly("a", "i", "o")
 	d.decided()
 	d.press("G")
 	d.calmly("a")

@@ -22,7 +22,7 @@ func TestWatchingDecidesNothing(t *testing.T) {
 	d.shows("WATCHING ONLY")
 	d.press("x")
 	d.press("4")
-	for _, key := range []string{"a", "d", "i", "n", "y", "u", "U", "K", "w", "Z", "p", "c", "ctrl+k", "ctrl+r", "r", "x"} {
+	for _, key := range []string{"a", "d", "i", "o", "y", "u", "U", "K", "w", "Z", "p", "c", "ctrl+k", "ctrl+r", "r", "x"} {
 		d.advance(7 * time.Second)
 		d.press(key)
 		d.shows("you are watching only")
@@ -33,7 +33,7 @@ func TestWatchingDecidesNothing(t *testing.T) {
 	d.shows("! you are watching only: attach without --read-only decides")
 	d.lacks("approve once")
 	d.lacks("deny…")
-	for _, key := range []string{"a", "b", "d", "i", "n"} {
+	for _, key := range []string{"a", "b", "d", "i", "o"} {
 		d.advance(7 * time.Second)
 		d.calmly(key)
 		d.until("all of why is said below", func() bool { return strings.Count(d.text(), "attach without --read-only decides") >= 2 })

@@ -18,6 +18,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/link"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
@@ -61,9 +62,19 @@ type Desk struct {
 	wake    bool // a message for the end of the quiet time is under way
 }
 
-// Soon says whether it is too soon for a key that decides something of a target.
-func (d *Desk) Soon(t state.Target, c state.Care, repeat bool) bool {
-	return c != state.AtOnce && (repeat || !d.Guard.Takes(t, c, d.Now()))
+// Soon says why it is too soon for a key that decides something of a target, or "".
+func (d *Desk) Soon(t state.Target, c state.Care, repeat bool) string {
+	now := d.Now()
+	lost := d.Presses.After(now)
+	switch {
+	case c == state.AtOnce:
+		return ""
+	case repeat || !d.Guard.Takes(t, c, now):
+		return dialog.TooSoon
+	case lost != "":
+		return "too soon: " + keys.Pretty(lost) + ", just before, did nothing"
+	}
+	return ""
 }
 
 // JustDecided says whether keys may still be for what was just decided.

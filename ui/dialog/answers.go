@@ -88,6 +88,12 @@ func Answer(i intent.Intent, q api.Question, print string, equal bool) intent.In
 	return nil
 }
 
+// Settles says whether a key answers a question at once, and opens nothing that asks once more.
+func Settles(i intent.Intent, q api.Question) bool {
+	_, at := Answer(i, q, "", false).(intent.Decide)
+	return at
+}
+
 // RowAnswers says whether a key may answer a question in its row, which shows all of that or
 // doesn't.
 func RowAnswers(i intent.Intent, q api.Question, whole bool) bool {

@@ -42,7 +42,7 @@ func (d *Decision) foot(f paint.Frame) ([]paint.Hint, text) {
 		}
 		why := d.Why(b.Intent)
 		reason = cmp.Or(reason, why)
-		hints = append(hints, paint.Hint{Key: b.First(), Words: d.wordsFor(b), Off: why != "" || intent.Decides(b.Intent) && f.Wait > 0})
+		hints = append(hints, paint.Hint{Key: b.First(), Words: d.wordsFor(b), Off: why != "" || Settles(b.Intent, d.shown) && f.Wait > 0})
 	}
 	return hints, d.note(reason, f)
 }

@@ -115,9 +115,9 @@ func (d *Decision) Target() state.Target {
 	return state.Target{Question: d.shown.ID, Hash: d.print, Place: "dialog"}
 }
 
-// Care: what answers has to wait for a quiet keyboard.
+// Care: what answers has to wait for a quiet keyboard, but not what asks once more.
 func (d *Decision) Care(i intent.Intent) state.Care {
-	if d.over == "" && intent.Decides(i) {
+	if d.over == "" && Settles(i, d.shown) {
 		return state.Quiet
 	}
 	return state.AtOnce

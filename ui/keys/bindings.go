@@ -104,7 +104,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("h", "here", "", "only sessions of this folder, or all", intent.Here{}),
 		}, list("session", "G end", "last session"), []Binding{
 			bind("c", "theme", "", "choose colours, which are seen at once", intent.Themes{}),
-			bind("tab i", "inbox", "inbox", "to what is held in all sessions, where keys answer it", intent.FirstHeld{}),
+			bind("tab", "inbox", "inbox", "to what is held in all sessions, where keys answer it", intent.FirstHeld{}),
 			bind(": ctrl+p", "", "command", "find a command by name", intent.Palette{}),
 			bind("?", "help", "help", "show these keys", intent.Help{}),
 			bind("esc", "", "", "list all again", intent.Back{}),
@@ -119,7 +119,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("y", "", "keep", "an edit: open it, to keep it", intent.Keep{}),
 			bind("u", "", "roll back", "an edit: open it, to roll it back", intent.Rollback{}),
 			bind("i", "", "step into", "hold each program that this action starts", intent.StepInto{}),
-			bind("n", "", "step over", "run this one, hold at the next action", intent.StepOver{}),
+			bind("o", "", "step over", "run this one, hold at the next action", intent.StepOver{}),
 		}, list("question", "G end", "last question"), []Binding{
 			bind("tab esc", "", "sessions", "back to the list of sessions", intent.Back{}),
 		}),
@@ -169,7 +169,6 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("@", "moment", "replay", "replay from where the selected action, connection or file's change began", intent.Jump{}),
 			bind("R", "replay", "", "look at what was, while a live session goes on", intent.Replay{}),
 		}, panes(), []Binding{
-			bind("o", "", "", "show another side pane, where one fits", intent.SideCycle{}),
 			bind("O", "layout", "", "the next layout: usual, watching, reviewing, deciding", intent.Arrange{}),
 			bind("c", "continue, mode policy", "", "follow the policy: hold only where it says ask; in step mode after asking", intent.SetMode{Mode: api.ModePolicy}),
 			bind("C", "copy", "copy", "copy what is selected: its command, path, host or diff", intent.TakeOut{}),
@@ -208,7 +207,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("A", "allow always", "always…", "approve, and make it a rule: which one and for how long is asked", intent.Always{}),
 			bind("d", "deny", "deny…", "deny, with a reason for the agent if you like; an edit: roll it back, with one", intent.Deny{}),
 			bind("i", "step into", "step into", "hold each program that this action starts", intent.StepInto{}),
-			bind("n", "step over", "step over", "run this one, hold at the next action", intent.StepOver{}),
+			bind("o", "step over", "step over", "run this one, hold at the next action", intent.StepOver{}),
 			bind("y", "keep", "keep", "mark this action's changes as reviewed, or the selected ones', and go to the next that aren't", intent.Keep{}),
 			bind("u", "roll back this", "roll back…", "roll back this action alone, or the selected ones, after showing the files", intent.Rollback{}),
 			bind("U", "roll back to before", "", "roll back to just before this action, later ones too, after showing the files", intent.Rollback{Later: true}),
@@ -309,7 +308,7 @@ func bindings(leader string) map[Scope][]Binding {
 			bind("u", "", "roll back…", "an edit: roll it back, after showing the files", intent.Rollback{}),
 			bind("d", "", "deny…", "deny, with a reason for the agent if you like", intent.Deny{}),
 			bind("i", "", "step into", "hold each program that this action starts", intent.StepInto{}),
-			bind("n", "", "step over", "run this one, hold at the next action", intent.StepOver{}),
+			bind("o", "", "step over", "run this one, hold at the next action", intent.StepOver{}),
 			bind("v", "", "raw argv", "show the arguments as they are executed", intent.Raw{}),
 			bind("tab", "", "next question", "the next question", intent.HeldStep{By: 1}),
 			bind("shift+tab", "", "", "the previous question", intent.HeldStep{By: -1}),

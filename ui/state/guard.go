@@ -21,18 +21,20 @@ type Guard struct {
 	target Target
 	since  time.Time // when the target came into view or changed
 	seen   bool      // it was in view long enough, on a terminal that kept up
-	key    time.Time // the last key of any kind
+	hasty  bool      // it came with a key that wasn't pressed in quiet
+	key    time.Time // the last key of any kind,
+	haste  bool      // which came soon after the one before
 }
 
 // Shown tells what keys would decide now.
 func (g *Guard) Shown(t Target, now time.Time) {
 	if t != g.target {
-		g.target, g.since, g.seen = t, now, false
+		g.target, g.since, g.seen, g.hasty = t, now, false, g.haste
 	}
 }
 
 // Key notes that a key was pressed. It is called after the key was judged.
-func (g *Guard) Key(now time.Time) { g.key = now }
+func (g *Guard) Key(now time.Time) { g.haste, g.key = now.Sub(g.key) < QuietTime, now }
 
 // A key that is held down comes again after a while, and then often. Most terminals don't
 // tell that from one that is pressed again.
@@ -41,14 +43,32 @@ const (
 	Repeat      = 100 * time.Millisecond // within it, a key that is held down comes again
 )
 
-// Presses tells a key that may be held down still. It is told of every key before that is
-// carried out.
+// Presses tells a key that may be held down still, and one that did nothing. It is told of
+// every key before that is carried out.
 type Presses struct {
 	key   string
 	at    time.Time
 	since time.Duration // the key before
 	again bool          // that was the same
 	wait  *Wait
+	lost  string    // the last key that did nothing,
+	told  time.Time // and when that was said
+}
+
+// Told is for how long it must have been said that a key did nothing before another decides:
+// whoever presses that may think to see what the first was for.
+const Told = time.Second
+
+// Lost notes that the key that was noted last did nothing, which is said.
+func (p *Presses) Lost(now time.Time) { p.lost, p.told = p.key, now }
+
+// After is the key that did nothing just before the one that was noted last; "": none. The same
+// key again is for the same.
+func (p *Presses) After(now time.Time) string {
+	if p.lost == p.key || now.Sub(p.told) >= Told {
+		return ""
+	}
+	return p.lost
 }
 
 // HeldDown is said of what such a key would have done.
@@ -105,7 +125,7 @@ type Care int
 // The cares.
 const (
 	AtOnce Care = iota // the key decides nothing
-	InView             // whatever the keyboard did: for a line that is typed and then sent
+	InView             // whatever the keyboard did since: for a line that is typed and then sent
 	Quiet              // and the keyboard was silent for as long
 )
 
@@ -120,7 +140,7 @@ func (g *Guard) Takes(t Target, c Care, now time.Time) bool {
 		return true
 	case t == Target{} || t != g.target:
 		return false // nothing, or not what was last shown
-	case c == InView:
+	case c == InView && !g.hasty:
 		return now.Sub(g.since) >= QuietTime
 	}
 	return g.Wait(now) <= 0

@@ -17,18 +17,24 @@ import (
 )
 
 // tooSoon says so for as long as it takes to read, or that it never is time in so little room.
-func (b *inbox) tooSoon() tea.Cmd {
+func (b *inbox) tooSoon(why string) tea.Cmd {
 	if b.blind {
 		b.Notice = "too little room to answer"
 		return nil
 	}
-	b.Notice = dialog.TooSoon
+	b.nothing(why)
 	return b.after(2*time.Second, func() tea.Cmd {
-		if b.Notice == dialog.TooSoon {
+		if b.Notice == why {
 			b.Notice = ""
 		}
 		return nil
 	})
+}
+
+// nothing says why a key did nothing.
+func (b *inbox) nothing(why string) {
+	b.Notice = why
+	b.desk.Presses.Lost(b.cfg.Now())
 }
 
 // judge carries out a key in the inbox.
@@ -58,15 +64,22 @@ func (b *inbox) judge(i intent.Intent, repeat bool) tea.Cmd {
 	_, deny := i.(intent.Deny)
 	switch {
 	case why != "":
-		b.Notice = why
-	case b.desk.Soon(b.target(), state.Quiet, repeat):
-		return b.tooSoon()
+		b.nothing(why)
+	case b.blind:
+		return b.tooSoon("")
 	case e.q.Subject == api.SubjectEdit:
 		b.open(e) // its differences are what is decided on
 	case !deny && !dialog.RowAnswers(i, e.q, b.whole):
 		b.open(e)
 		b.Notice = dialog.Unread
 	default:
+		care := state.AtOnce // it asks once more
+		if dialog.Settles(i, e.q) {
+			care = state.Quiet
+		}
+		if soon := b.desk.Soon(b.target(), care, repeat); soon != "" {
+			return b.tooSoon(soon)
+		}
 		return b.answer(r.Session, dialog.Answer(i, e.q, b.of[r.Session].Print(r.ID), true))
 	}
 	return nil
@@ -96,11 +109,11 @@ func (b *inbox) whyNot(i intent.Intent, e heldRow) string {
 func (b *inbox) inQuestion(i intent.Intent, repeat bool) tea.Cmd {
 	d := b.dialogs.Top()
 	b.Notice = ""
-	if b.desk.Soon(b.target(), d.Care(i), repeat) {
-		return b.tooSoon()
+	if why := b.desk.Soon(b.target(), d.Care(i), repeat); why != "" {
+		return b.tooSoon(why)
 	}
 	if why := d.Why(i); why != "" {
-		b.Notice = why
+		b.nothing(why)
 		return nil
 	}
 	switch r := d.Handle(i).(type) {

@@ -314,15 +314,15 @@ func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, te
 			w.Type(k)
 			return nil, s.listFolders()
 		}
-		s.Notice = keys.Astray(k, d.Why, d.Says, d.Scope())
+		s.inbox.nothing(keys.Astray(k, d.Why, d.Says, d.Scope()))
 		return nil, nil
 	}
 	s.Notice = ""
 	if s.inbox.about != "" {
 		return nil, s.inbox.inQuestion(b.Intent, k.IsRepeat)
 	}
-	if s.inbox.desk.Soon(s.inbox.target(), d.Care(b.Intent), k.IsRepeat) {
-		return nil, s.inbox.tooSoon()
+	if why := s.inbox.desk.Soon(s.inbox.target(), d.Care(b.Intent), k.IsRepeat); why != "" {
+		return nil, s.inbox.tooSoon(why)
 	}
 	switch i := d.Handle(b.Intent).(type) {
 	case intent.Back:

@@ -113,47 +113,70 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	return nil
 }
 
-// soon says whether it is too soon for an intent that a key had for a target.
-func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) bool {
-	switch i.(type) {
-	case intent.KillAction:
-	default:
-		if !intent.Decides(i) {
-			return false
-		}
+// soon says why it is too soon for an intent that a key had for a target, or "". What opens
+// a plan, or asks once more, is never too soon: what that asks has its own time.
+func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) string {
+	if !s.settles(i) {
+		return ""
 	}
 	return s.asking.desk.Soon(target, state.Quiet, repeat)
 }
 
-// judge carries out what decides something. Keys count only once what they
-// decide has been in view, and the keyboard quiet, long enough.
+// settles says whether an intent decides something at once.
+func (s *Screen) settles(i intent.Intent) bool {
+	switch i.(type) {
+	case intent.Rollback, intent.KillAction:
+		return false
+	case intent.Approve, intent.Keep:
+		return true
+	}
+	q, held := s.question()
+	return held && dialog.Settles(i, q)
+}
+
+// opens opens the question that an intent would answer, if that isn't shown whole, and says
+// whether it did.
+func (s *Screen) opens(i intent.Intent, q api.Question) bool {
+	switch i.(type) {
+	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
+		if dialog.RowAnswers(i, q, s.whole(s.asking.ruler(), q)) {
+			return false
+		}
+		s.asking.open(q)
+		s.tell(themes.Info, dialog.Unread)
+		return true
+	case intent.Keep:
+		a, _ := s.st.Action(s.asking.list.Selected())
+		if a.Title == q.Title && s.asking.list.Whole(s.asking.ruler(), a) {
+			return false
+		}
+		s.asking.open(q)
+		return true
+	}
+	return false
+}
+
+// judge carries out what decides something. Keys that do so at once count only once what
+// they decide has been in view, and the keyboard quiet, long enough.
 func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
-	if s.soon(i, target, repeat) {
-		s.answerKey(themes.Warn, dialog.TooSoon)
+	q, held := s.question()
+	if held && s.opens(i, q) {
+		return nil
+	}
+	if why := s.soon(i, target, repeat); why != "" {
+		s.answerKey(themes.Warn, why)
 		return nil
 	}
 	s.asking.desk.Decided = s.cfg.Now()
-	q, held := s.question()
 	if !held && s.view.focus == intent.Network && ofRules(i) {
 		return s.reach.rule(i)
 	}
 	a, _ := s.st.Action(s.asking.list.Selected())
 	switch i := i.(type) {
-	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
-		if !dialog.RowAnswers(i, q, s.whole(s.asking.ruler(), q)) {
-			s.asking.open(q)
-			s.tell(themes.Info, dialog.Unread)
-			return nil
-		}
-		return s.answer(dialog.Answer(i, q, s.st.Print(q.ID), false))
-	case intent.Deny:
+	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver, intent.Deny:
 		return s.answer(dialog.Answer(i, q, s.st.Print(q.ID), false))
 	case intent.Keep:
 		if held {
-			if a.Title != q.Title || !s.asking.list.Whole(s.asking.ruler(), a) {
-				s.asking.open(q)
-				return nil
-			}
 			return s.answer(intent.Decide{Question: q.ID, Hash: q.Hash, Answer: api.AnswerKeep})
 		}
 		acts, then := s.unreviewed(), s.unmark

@@ -215,7 +215,7 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		n := len(s.st.Questions)
 		return h, inActions && n > 0 && (!held || n > 1)
 	case intent.Approve, intent.Always, intent.StepInto, intent.StepOver:
-		h.Off = !s.ready()
+		h.Off = s.settles(b.Intent) && !s.ready()
 		if !held && s.view.focus == intent.Network {
 			return h, true
 		}
@@ -243,10 +243,8 @@ func (s *Screen) hint(dst uv.Screen, b keys.Binding) (h paint.Hint, ok bool) {
 		case scope.Since == 0:
 			h.Words = "apply all…"
 		}
-	case intent.Deny:
+	case intent.Keep:
 		h.Off = !s.ready()
-	case intent.Keep, intent.Rollback:
-		h.Off = inActions && !s.ready()
 	case intent.Jump, intent.Bisect:
 		return h, (!inActions || !held) && !s.empty()
 	case intent.Toggle, intent.View, intent.Blame, intent.Looked, intent.Match, intent.TakeOut:

@@ -23,7 +23,13 @@ func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
 		f.dropped, f.first = "", false
 	}
 	covered := s.panelled()
+	if s.notice.ofKey { // it was about the key before
+		s.notice = notice{}
+	}
 	cmd := s.key(k)
+	if s.notice.ofKey {
+		s.asking.desk.Presses.Lost(s.cfg.Now())
+	}
 	if covered { // what the panel lay over is new to the eye
 		s.asking.desk.Guard.Restart(s.cfg.Now())
 	}
@@ -67,9 +73,12 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		return s.after(panelAfter, func() tea.Cmd { return nil }) // then the panel is drawn
 	}
 	d := s.asking.dialogs.Top()
-	if (d == nil && s.typing() || s.asking.followed()) && s.asking.drops(name) {
-		if d == nil && !s.asking.desk.JustDecided() {
+	if was := s.asking.flow.dropped; (d == nil && s.typing() || s.asking.followed()) && s.asking.drops(name) {
+		switch {
+		case d == nil && !s.asking.desk.JustDecided():
 			s.answerKey(themes.Info, keys.Pretty(name)+" not sent: it may be held down")
+		case d != nil && name != was:
+			s.answerKey(themes.Info, keys.Pretty(name)+" went nowhere: it came right after an answer")
 		}
 		return nil
 	}
@@ -189,16 +198,13 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		return nil
 	}
 	care := d.Care(i)
-	if s.asking.desk.Soon(d.Target(), care, repeat) {
-		s.answerKey(themes.Warn, dialog.TooSoon)
+	if why := s.asking.desk.Soon(d.Target(), care, repeat); why != "" {
+		s.answerKey(themes.Warn, why)
 		return nil
 	}
 	if why := d.Why(i); why != "" {
 		s.answerKey(themes.Warn, why)
 		return nil
-	}
-	if s.notice.ofKey {
-		s.notice = notice{} // it was about the key before
 	}
 	after := d.Handle(i)
 	switch after.(type) {
@@ -251,8 +257,8 @@ func (s *Screen) fromDialog(d dialog.Dialog, i intent.Intent, repeat bool) tea.C
 		return s.signals.allow(r.Text)
 	case intent.Run:
 		target := d.Target()
-		if s.soon(r.Intent, target, repeat) {
-			s.answerKey(themes.Warn, dialog.TooSoon)
+		if why := s.soon(r.Intent, target, repeat); why != "" {
+			s.answerKey(themes.Warn, why)
 			return nil
 		}
 		s.asking.dialogs.Close(d)

@@ -34,17 +34,19 @@ func (s *Screen) inStrip() state.Target {
 	return t
 }
 
-// quick answers the question that the strip shows, from wherever the keys are. The key
-// after the leader comes too soon for any quiet time: what it answers must have been there,
-// and the keyboard quiet, before the leader was pressed.
+// quick answers the question that the strip shows, from wherever the keys are, or opens it.
+// The key after the leader comes too soon for any quiet time: what it answers must have been
+// there, and the keyboard quiet, before the leader was pressed.
 func (s *Screen) quick(i intent.Quick, repeat bool) tea.Cmd {
-	t, now := s.asking.aimed, s.inStrip()
-	if s.asking.aimed = (state.Target{}); repeat || now == (state.Target{}) || t != now {
-		s.tell(themes.Warn, dialog.TooSoon)
+	aimed, now := s.asking.aimed, s.inStrip()
+	s.asking.aimed = state.Target{}
+	q, _ := s.asking.question()
+	edit := q.Subject == api.SubjectEdit
+	if opens := edit || i.Yes && now.Place != "the strip"; !opens && (repeat || aimed != now) || now == (state.Target{}) {
+		s.answerKey(themes.Warn, dialog.TooSoon)
 		return nil
 	}
-	q, _ := s.asking.question()
-	switch edit := q.Subject == api.SubjectEdit; {
+	switch {
 	case edit && !i.Yes:
 		return s.takeBackEdit(q)
 	case edit:
