@@ -35,7 +35,7 @@ func seen(t testing.TB, s *Store, id string, at time.Duration) string {
 }
 
 // keyed writes a journal of one file for each word, which begins with a keyframe
-// unless the word is in capitals, as in files of older Stepboxes. It returns when the
+// unless the word is in capitals. It returns when the
 // words were written.
 func keyed(t testing.TB, s *Store, id string, words ...string) (at []time.Duration) {
 	t.Helper()

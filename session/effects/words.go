@@ -105,14 +105,6 @@ func (s *summary) say() {
 // columns is how wide a phrase may be.
 const columns = 62
 
-// Named names a file when it is alone, else counts.
-func Named(name string, n int) string {
-	if n == 1 {
-		return short(name, 28)
-	}
-	return fmt.Sprintf("%d files", n)
-}
-
 // ofThem says that n of all are something.
 func ofThem(n, all int, what string) string {
 	switch {

@@ -43,7 +43,7 @@ func printed(frames iter.Seq2[store.Frame, error], yield func(line) bool) {
 		seen[text], size = true, size+len(text)
 		more = yield(line{at, text}) && size < printedMost
 	}
-	lines := screen.NewLines(80, 24, nil, pass) // files of older Stepboxes don't say how large it is
+	lines := screen.NewLines(80, 24, nil, pass) // a file whose keyframe was too large doesn't say how large it is
 	more = true
 	for f, err := range frames {
 		if err != nil { // what came before the damage is text as well

@@ -131,9 +131,7 @@ func NewID() string {
 
 // Hub connects to all sessions: those recorded through this process, those
 // alive through their supervisors. Closing it ends only this process's part. A
-// record that can't be written can still be looked at, and so can one that an
-// older Stepbox's live sessions keep from being brought up to date: they are
-// answered and ended through their own supervisors.
+// record that can't be written can still be looked at.
 func Hub(ctx context.Context) (*api.Client, func(), error) {
 	return hub(ctx, func(h http.Handler) http.Handler { return h })
 }
