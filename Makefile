@@ -1,5 +1,5 @@
 # Shortcuts; everything works without make too.
-.PHONY: build check test bench agents
+.PHONY: build check test bench agents agents-latest
 
 # Where the agents are that tests run for real, as STEPBOX_AGENTS has it there.
 STEPBOX_AGENTS ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/stepbox-agents
@@ -21,3 +21,11 @@ bench:
 agents:
 	npm install --global --prefix '$(STEPBOX_AGENTS)' --no-audit --no-fund \
 		--allow-scripts=@anthropic-ai/claude-code,opencode-ai $$(cat session/e2e/testdata/agents.txt)
+
+# The newest of each, in a folder of their own; then what they are asked about.
+AGENTS_LATEST = $(STEPBOX_AGENTS)-latest
+agents-latest:
+	npm install --global --prefix '$(AGENTS_LATEST)' --no-audit --no-fund --allow-scripts=@anthropic-ai/claude-code,opencode-ai,cline \
+		@anthropic-ai/claude-code@latest @openai/codex@latest opencode-ai@latest @google/gemini-cli@latest @qwen-code/qwen-code@latest \
+		@github/copilot@latest @earendil-works/pi-coding-agent@latest cline@latest @continuedev/cli@latest
+	STEPBOX_AGENTS='$(AGENTS_LATEST)' go test ./session/e2e -count 1 -run TestAgentsLatest -agents-latest
