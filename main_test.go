@@ -174,7 +174,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 // killNine kills the supervisor of one of the script's live sessions, and waits until it
 // is gone: what it had locked is free then.
 func killNine(ts *testscript.TestScript, _ bool, _ []string) {
-	notes, err := filepath.Glob(filepath.Join(ts.Getenv("STEPBOX_DATA"), "live", "*"))
+	notes, err := filepath.Glob(filepath.Join(ts.Getenv("STEPBOX_DATA"), "live", "*.json"))
 	ts.Check(err)
 	for _, path := range notes {
 		b, err := os.ReadFile(path)

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -237,8 +238,8 @@ func (s *Session) recorded(events ...api.Event) (wait func() error) {
 func (s *Session) fail(err error) {
 	if s.loop.Now() >= loop.Stopping {
 		s.log.Error("at the session's end", "error", err)
-		if s.info.Reason == "" {
-			s.info.Reason = api.Escape(api.Trim(incomplete+err.Error(), maxReason))
+		if !strings.Contains(s.info.Reason, incomplete) { // whatever it ended by
+			s.info.Reason = strings.TrimPrefix(s.info.Reason+"; ", "; ") + api.Escape(api.Trim(incomplete+err.Error(), maxReason))
 		}
 		return
 	}

@@ -104,18 +104,33 @@ func (s *Store) openJournal(session string) (_ *Journal, err error) {
 	return j, nil
 }
 
-// start begins file number n. The caller holds mu or has j alone.
+// start begins file number n, and the one that it is packed into: there may be no
+// inodes left by then. The caller holds mu or has j alone.
 func (j *Journal) start(n uint32) error {
-	f, err := os.OpenFile(j.raw(n), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	packed, err := os.OpenFile(j.chunk(n)+unfinished, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
+	err = packed.Close()
+	var f *os.File
+	if err == nil {
+		f, err = os.OpenFile(j.raw(n), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(packed.Name()))
+	}
 	h := appendHeader(nil, j.began, n)
 	if _, err := f.Write(h); err != nil {
-		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+		return errors.Join(err, f.Close(), j.drop(n))
 	}
 	j.f, j.number, j.size, j.key, j.frames = f, n, int64(len(h)), 0, 0
 	return nil
+}
+
+// drop removes a file in which nothing is.
+func (j *Journal) drop(n uint32) error {
+	_ = os.Remove(j.chunk(n) + unfinished) // one that stays takes an inode
+	return os.Remove(j.raw(n))
 }
 
 func (j *Journal) raw(n uint32) string { return rawName(j.dir, n) }
@@ -274,7 +289,7 @@ func (j *Journal) Close() error {
 	j.packed.Wait()
 	err := f.Close()
 	if empty {
-		err = errors.Join(err, os.Remove(f.Name()))
+		err = errors.Join(err, j.drop(last))
 		last--
 	}
 	j.mu.Lock()

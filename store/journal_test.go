@@ -38,6 +38,35 @@ func frames(t testing.TB, s *Store, id string) []Frame {
 	return fs
 }
 
+// A file of the journal has the inode that it is packed into: there may be none left
+// by the time that it is full.
+func TestJournalPacksWithoutANewInode(t *testing.T) {
+	s := open(t)
+	id := session(t, s, "aaaaaaaa")
+	j := openJournal(t, s, id)
+	kept, err := os.Stat(j.chunk(1) + unfinished)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.Output([]byte("hello")), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if packed, err := os.Stat(j.chunk(1)); err != nil || !os.SameFile(kept, packed) {
+		t.Errorf("it is packed into a new file: %v", err)
+	}
+	left, err := os.ReadDir(j.dir)
+	if err != nil || len(left) != 2 { // and the lock
+		t.Errorf("left are %v, %v", left, err)
+	}
+	j = openJournal(t, s, id) // and nothing is printed
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadDir(j.dir); err != nil || len(again) != 2 {
+		t.Errorf("left by nothing are %v, %v", again, err)
+	}
+}
+
 func TestJournal(t *testing.T) {
 	s := open(t)
 	id := session(t, s, "aaaaaaaa")

@@ -124,7 +124,7 @@ func (j *Journal) packOne(ctx context.Context, n uint32) error {
 		c.Frames, c.ToMS = c.Frames+1, f.At.Milliseconds()
 	}
 	if c.Frames == 0 {
-		return os.Remove(j.raw(n))
+		return j.drop(n)
 	}
 	c.Printed = append([]span{}, joined(p.printed, pause)...) // of nothing it isn't nil
 	packed, err := compress(raw)
@@ -171,10 +171,13 @@ func readWhole(p string, limit int64) ([]byte, error) {
 	return b, err
 }
 
+// unfinished ends the name of a file that gets another when it is whole.
+const unfinished = ".tmp"
+
 // WriteDurably gives a file its content in one step that survives power loss.
 // What a writer that died left of one is written over by the next.
 func WriteDurably(p string, b []byte) (err error) {
-	tmp := p + ".tmp"
+	tmp := p + unfinished
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

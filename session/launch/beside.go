@@ -8,6 +8,7 @@ import (
 
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/server"
 	"stepbox/store"
 )
 
@@ -44,8 +45,7 @@ func tell(ctx context.Context, o neighbour, n api.News) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
 	client := api.NewClientFunc(func(ctx context.Context) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", o.socket)
+		return server.Dial(ctx, o.socket)
 	})
 	defer client.Close()
 	_, _ = client.Tell(ctx, o.ID, n) // it is just starting or ending, or of an older version: nobody to tell
@@ -64,7 +64,7 @@ func (r registry) beside(of api.Neighbour) []neighbour {
 	for id, n := range live {
 		o := api.Neighbour{ID: id, Name: n.Name, Folder: n.Folder}
 		if id != of.ID && n.Folder != "" && session.Overlap(of, o) {
-			out = append(out, neighbour{o, n.Socket})
+			out = append(out, neighbour{o, r.served(id, n)})
 		}
 	}
 	return out

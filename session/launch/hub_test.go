@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -44,7 +45,9 @@ func TestHub(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, l, mux, slog.New(slog.DiscardHandler), time.Second) }()
+	go func() {
+		served <- server.Serve(ctx, []net.Listener{l}, mux, slog.New(slog.DiscardHandler), time.Second)
+	}()
 	defer func() { stop(); <-served }()
 	n := note{Name: "n", Root: filepath.Join(dir, "run", "stepbox"), Socket: socket, Stepbox: "v0.9"}
 	mine, err := registryIn(filepath.Join(dir, "data")).announce("new", &n, true)

@@ -26,6 +26,7 @@ import (
 	"stepbox/policy"
 	"stepbox/runner"
 	"stepbox/runner/holder"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/pid1"
 	"stepbox/session"
 	"stepbox/session/api"
@@ -201,11 +202,14 @@ func Start(ctx context.Context, req Request) (Supervised, error) {
 	return Supervised{ID: s.ID, Gone: ended}, nil
 }
 
-// full says whether a file couldn't be written for want of room. The kernel says the same
-// where there may be no more user namespaces, or watches.
-func full(err error) bool {
+// full is the file that couldn't be written for want of room, if that is it. The kernel says
+// the same where there may be no more user namespaces, or watches.
+func full(err error) string {
 	var p *fs.PathError
-	return errors.As(err, &p) && p.Op != "fork/exec" && (errors.Is(p.Err, syscall.ENOSPC) || errors.Is(p.Err, syscall.EDQUOT))
+	if errors.As(err, &p) && p.Op != "fork/exec" && (errors.Is(p.Err, syscall.ENOSPC) || errors.Is(p.Err, syscall.EDQUOT)) {
+		return p.Path
+	}
+	return ""
 }
 
 // whyNot is why a session didn't start, as a person is told. Where it is room that a host
@@ -218,9 +222,13 @@ func whyNot(err error) *Error {
 	if errors.Is(err, store.ErrFull) { // it says what to do
 		return &Error{Code: 125, Message: err.Error()}
 	}
-	if full(err) {
+	if file := full(err); file != "" {
 		dir, _ := store.Dir() // it is known, or there were another error
-		return &Error{Code: 125, Message: fmt.Sprintf("%v; make room on the filesystem of %q, or set STEPBOX_DATA to a folder elsewhere", err, dir)}
+		with := "STEPBOX_DATA"
+		if run := os.Getenv("XDG_RUNTIME_DIR"); run != "" && manifest.Within(file, filepath.Clean(run)) {
+			dir, with = run, "XDG_RUNTIME_DIR"
+		}
+		return &Error{Code: 125, Message: fmt.Sprintf("%v; make room on the filesystem of %q, or set %s to a folder elsewhere", err, dir, with)}
 	}
 	var asked *runner.StartError
 	why = &Error{Code: 125, Message: err.Error(), Host: !errors.As(err, &asked)}
@@ -337,7 +345,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
-	l, err := server.Listen(socket(root, cfg.ID))
+	ls, err := registryIn(dir).listen(root, cfg.ID, cfg.Log)
 	if err != nil {
 		_, kerr := s.Kill(ctx)
 		err = errors.Join(err, kerr, st.Close())
@@ -360,7 +368,7 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		met.Go(func() { meet(context.WithoutCancel(ctx), registryIn(dir), s, me) })
 		defer met.Wait()
 		reader := s.Reader()
-		return serve(ctx, s, reader, applier(st, reader.History, dir, cfg.Env, func(string) apply.Owner { return s.Desk() }), l, cfg.Log)
+		return serve(ctx, s, reader, applier(st, reader.History, dir, cfg.Env, func(string) apply.Owner { return s.Desk() }), ls, cfg.Log)
 	}, nil
 }
 
@@ -404,7 +412,7 @@ const grace = 2 * time.Second
 
 // serve answers clients until the session has ended. A signal to the
 // supervisor ends the session in good order.
-func serve(ctx context.Context, s *session.Session, r *session.Live, a *apply.Applier, l net.Listener, log *slog.Logger) error {
+func serve(ctx context.Context, s *session.Session, r *session.Live, a *apply.Applier, ls []net.Listener, log *slog.Logger) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	h := server.New(r, a, func(id string) server.Controller {
@@ -414,7 +422,7 @@ func serve(ctx context.Context, s *session.Session, r *session.Live, a *apply.Ap
 		return s
 	})
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving, l, h, log, grace) }()
+	go func() { served <- server.Serve(serving, ls, h, log, grace) }()
 	select {
 	case <-s.Done():
 	case <-ctx.Done():

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +41,36 @@ func registryIn(dataDir string) registry { return registry(filepath.Join(dataDir
 
 func (r registry) path(id string) string { return filepath.Join(string(r), id+noteSuffix) }
 
+// door is where a session is served as well, beside its note: whoever knows of the session
+// can reach it, whatever becomes of its run-time folder, which goes at a logout.
+func (r registry) door(id string) string { return filepath.Join(string(r), id+".sock") }
+
+// served is where to reach a session.
+func (r registry) served(id string, n note) string {
+	if _, err := os.Lstat(n.Socket); err != nil {
+		return r.door(id)
+	}
+	return n.Socket
+}
+
+// listen serves a session in its run-time folder, where programs look for it, and at its
+// door. A filesystem that has no sockets gives it no door.
+func (r registry) listen(root, id string, log *slog.Logger) ([]net.Listener, error) {
+	at, err := server.Listen(socket(root, id))
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(r.door(id)) // a dead supervisor's
+	door, err := server.Listen(r.door(id))
+	if err != nil {
+		if log != nil {
+			log.Warn("the session can't be reached once its run-time folder is gone", "error", err)
+		}
+		return []net.Listener{at}, nil
+	}
+	return []net.Listener{at, door}, nil
+}
+
 // codeRefused is the exit code for a session that has a supervisor, and so for what
 // may be had a moment later.
 const codeRefused = 3
@@ -47,6 +79,7 @@ const codeRefused = 3
 type announced struct {
 	file *os.File
 	path string
+	door string
 }
 
 // lock keeps all others from starting a session, and from taking notes away,
@@ -75,6 +108,7 @@ func (r registry) forget(id string) error {
 	if r.live(id) {
 		return nil
 	}
+	_ = os.Remove(r.door(id)) // there may be none
 	return os.Remove(r.path(id))
 }
 
@@ -144,11 +178,14 @@ func (r registry) write(id string, n note) (*announced, error) {
 		f.Close()
 		return nil, fmt.Errorf("cannot note the session: %w", err)
 	}
-	return &announced{f, r.path(id)}, nil
+	return &announced{f, r.path(id), r.door(id)}, nil
 }
 
 // withdraw takes the note away: the session isn't live any more.
-func (a *announced) withdraw() error { return errors.Join(os.Remove(a.path), a.file.Close()) }
+func (a *announced) withdraw() error {
+	_ = os.Remove(a.door) // there may be none
+	return errors.Join(os.Remove(a.path), a.file.Close())
+}
 
 // read reads a session's note and says whether its supervisor lives.
 func (r registry) read(id string) (n note, live bool, err error) {
@@ -194,7 +231,7 @@ func (r registry) list() (live, dead map[string]note, err error) {
 // find says where a live session is served.
 func (r registry) find(id string) server.Supervisor {
 	if n, live, err := r.read(id); err == nil && live {
-		return server.Supervisor{Socket: n.Socket, Stepbox: n.Stepbox}
+		return server.Supervisor{Socket: r.served(id, n), Stepbox: n.Stepbox}
 	}
 	return server.Supervisor{}
 }

@@ -66,12 +66,22 @@ func TestNamesAreDistinct(t *testing.T) {
 // TestDeadNote: a note whose supervisor died is nobody's word.
 func TestDeadNote(t *testing.T) {
 	r := registryIn(t.TempDir())
-	a, err := r.announce("a", &note{Name: "n", Socket: "/s"}, true)
+	at := filepath.Join(t.TempDir(), "sock")
+	if err := os.WriteFile(at, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := r.announce("a", &note{Name: "n", Socket: at}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.live("a") || r.find("a").Socket != "/s" {
+	if !r.live("a") || r.find("a").Socket != at {
 		t.Error("a live session isn't found")
+	}
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	if r.find("a").Socket != filepath.Join(string(r), "a.sock") {
+		t.Error("a session whose run-time folder is gone isn't found")
 	}
 	a.file.Close() // as the kernel does
 	if r.live("a") || r.find("a").Socket != "" {

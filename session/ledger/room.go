@@ -8,44 +8,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// room is room on the disk for the record of the session's end. It is a file
-// without a name, so that a crash gives it back.
-type room struct{ f *os.File }
+// room is room on the disk for the record of a session's end: files without names, so
+// that a crash gives it back. An inode comes with each.
+type room struct {
+	end    *os.File // enough for hundreds of open actions
+	output *os.File // for the last of the output, packed, which comes before that
+}
 
-// reserved is enough for the end of a session with hundreds of open actions, and
-// for the last of its output, packed, which it gives way to before that.
 const (
-	reserved = 1 << 20 // bytes
-	output   = 3 << 19 // bytes beside them
+	endRoom    = 1 << 20 // bytes
+	outputRoom = 3 << 19
 )
 
 // keepRoom takes the room. A filesystem that can't is one without such a
 // promise; one that is full says so before anything runs.
 func keepRoom(dir string) (*room, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return &room{}, nil
+	r := &room{}
+	for _, of := range []struct {
+		file **os.File
+		size int64
+	}{{&r.end, endRoom}, {&r.output, outputRoom}} {
+		fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+		if err == nil {
+			*of.file = os.NewFile(uintptr(fd), "reserve")
+			err = unix.Fallocate(fd, 0, 0, of.size)
+		}
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+			r.free()
+			return nil, fmt.Errorf("cannot start a session: there is no room for its record in %q: make room (df, df -i), or set STEPBOX_DATA to a folder elsewhere: %w", dir, err)
+		}
 	}
-	f := os.NewFile(uintptr(fd), "reserve")
-	err = unix.Fallocate(fd, 0, 0, reserved+output)
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		f.Close()
-		return nil, fmt.Errorf("cannot start a session: there is no room for its record in %q: make room, or set STEPBOX_DATA to a folder elsewhere: %w", dir, err)
-	}
-	return &room{f}, nil
+	return r, nil
 }
 
 // shrink gives the room for the last of the output back.
-func (r *room) shrink() {
-	if r.f != nil {
-		_ = r.f.Truncate(reserved) // then it is as without that room
-	}
+func (r *room) shrink() { giveBack(&r.output) }
+
+// free gives all of it back; again is nothing.
+func (r *room) free() {
+	giveBack(&r.output)
+	giveBack(&r.end)
 }
 
-// free gives the room back; again is nothing.
-func (r *room) free() {
-	if r != nil && r.f != nil {
-		r.f.Close()
-		r.f = nil
-	}
+func giveBack(f **os.File) {
+	_ = (*f).Close() // an error is that there is none
+	*f = nil
 }

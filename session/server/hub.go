@@ -78,8 +78,7 @@ func newHub(s Services, find func(id string) Supervisor, l *slog.Logger, transpo
 			if err != nil {
 				return nil, err
 			}
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", find(id).Socket)
+			return Dial(ctx, find(id).Socket)
 		},
 	}
 	mux := http.NewServeMux()
@@ -202,7 +201,7 @@ func ErrorLog(l *slog.Logger) *log.Logger { return slog.NewLogLogger(l.Handler()
 
 // owner names the process that listens on a socket.
 func owner(at string) string {
-	c, err := net.Dial("unix", at)
+	c, err := Dial(context.Background(), at)
 	if err != nil {
 		return "it has ended meanwhile"
 	}

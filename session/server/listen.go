@@ -8,34 +8,64 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"stepbox/runner/socket"
 )
 
-// CheckPath says what is wrong with a path that is to be listened on.
+// maxAddress is how long a socket's path may be: sockaddr_un has 108 bytes, unix(7).
+const maxAddress = 99
+
+// CheckPath says what is wrong with a path that programs are to find a socket at.
 func CheckPath(path string) error {
-	if len(path) >= 100 { // sockaddr_un has 108 bytes, unix(7)
+	if len(path) > maxAddress {
 		return fmt.Errorf("cannot listen on %q: the path is longer than a socket's may be; set XDG_RUNTIME_DIR to a shorter folder", path)
 	}
 	return nil
 }
 
+// addressed calls f with a name of a socket that is short enough for an address, by
+// its folder's descriptor if need be.
+func addressed(path string, f func(address string) error) error {
+	if len(path) <= maxAddress {
+		return f(path)
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return f(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
+}
+
+// Dial connects to a socket, however long its path is.
+func Dial(ctx context.Context, path string) (c net.Conn, err error) {
+	var d net.Dialer
+	err = addressed(path, func(address string) error {
+		c, err = d.DialContext(ctx, "unix", address)
+		return err
+	})
+	return c, err
+}
+
 // Listen makes a unix socket that only the caller's own processes can use, and
 // only those outside any sandbox. The socket's folder must be the caller's and
-// closed to others.
+// closed to others; the socket stays there.
 func Listen(path string) (net.Listener, error) {
-	if err := CheckPath(path); err != nil {
-		return nil, err
-	}
 	own, err := os.Stat("/proc/self/ns/user")
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell this process's user namespace: %w", err)
 	}
-	l, err := net.Listen("unix", path)
+	var l *net.UnixListener
+	err = addressed(path, func(address string) error {
+		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"})
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %q: %w", path, err)
 	}
+	l.SetUnlinkOnClose(false) // by then its name may be another's
 	if err := os.Chmod(path, 0o600); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("cannot close %q to others: %w", path, err)
@@ -83,10 +113,10 @@ func (l *listener) check(c net.Conn) error {
 	return nil
 }
 
-// Serve serves until ctx is done, and then for as long as requests under way
+// Serve serves on all listeners until ctx is done, and then for as long as requests under way
 // need, at most grace. Terminals' connections may then still take what there is
 // for them, as long as they do. What is odd goes to the log.
-func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger, grace time.Duration) error {
+func Serve(ctx context.Context, ls []net.Listener, h http.Handler, log *slog.Logger, grace time.Duration) error {
 	terminals := newConns()
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: ErrorLog(log),
@@ -102,12 +132,24 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 		}
 		terminals.end()
 	})
-	err := srv.Serve(l)
+	failed := make(chan error, len(ls))
+	for _, l := range ls {
+		go func() {
+			err := srv.Serve(l)
+			if errors.Is(err, http.ErrServerClosed) {
+				err = nil
+			} else {
+				err = fmt.Errorf("cannot serve %s: %w", l.Addr(), err)
+			}
+			failed <- err
+		}()
+	}
+	var err error
+	for range ls {
+		err = errors.Join(err, <-failed)
+	}
 	if !stop() {
 		<-stopped
 	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fmt.Errorf("cannot serve %s: %w", l.Addr(), err)
+	return err
 }
