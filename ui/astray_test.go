@@ -23,7 +23,7 @@ func TestAstrayKeysAreAnswered(t *testing.T) {
 		{"in a confirmation", []string{leader, "2", "ctrl+k", "Z"}, "Z does nothing here: y kill everything in it · n no"},
 		{"too soon", []string{leader, "4", "a"}, tooSoonWords},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.name, inBubble(func(t *testing.T) {
 			d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 			d.press(c.press...)
 			rows := strings.Split(strings.TrimRight(d.text(), "\n"), "\n")
@@ -34,8 +34,14 @@ func TestAstrayKeysAreAnswered(t *testing.T) {
 				t.Errorf("the agent got %q", got)
 			}
 			d.decided()
-		})
+		}))
 	}
+}
+
+// In a narrow terminal, and in the list of sessions.
+func TestAstrayKeysElsewhere(t *testing.T) { alone(t, testAstrayKeysElsewhere) }
+
+func testAstrayKeysElsewhere(t *testing.T) {
 	narrow := bench(t, sceneWorkbench(sceneQuestion()), 80, 24, "plain")
 	narrow.press(leader, "a", "x")
 	narrow.shows("x does nothing here: a approve once · ")
@@ -54,8 +60,9 @@ func TestAstrayKeysAreAnswered(t *testing.T) {
 const tooSoonWords = "too soon: keys count 0.4 s after"
 
 // Esc where nothing is open says so, too.
-func TestEscWhereNothingIsOpen(t *testing.T) {
-	t.Parallel()
+func TestEscWhereNothingIsOpen(t *testing.T) { alone(t, testEscWhereNothingIsOpen) }
+
+func testEscWhereNothingIsOpen(t *testing.T) {
 	d := drive(t, sceneWorkbench(), 120, 35, Options{Config: themed("plain"), Session: sceneSession().ID, Watching: true})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
 	d.press("esc")

@@ -11,8 +11,9 @@ import (
 
 // What was told to be newer is fetched until it is there, however the answer to
 // the first request and the word of a newer version overtake each other.
-func TestChangesAreNeverMissed(t *testing.T) {
-	t.Parallel()
+func TestChangesAreNeverMissed(t *testing.T) { alone(t, testChangesAreNeverMissed) }
+
+func testChangesAreNeverMissed(t *testing.T) {
 	c := sceneWorkbench()
 	c.SetChanges(0, api.Changes{Version: 1})
 	d := bench(t, c, 120, 35, "plain")
@@ -27,8 +28,9 @@ func TestChangesAreNeverMissed(t *testing.T) {
 }
 
 // A session that ends gives its last word once more.
-func TestLastChangesAreFetched(t *testing.T) {
-	t.Parallel()
+func TestLastChangesAreFetched(t *testing.T) { alone(t, testLastChangesAreFetched) }
+
+func testLastChangesAreFetched(t *testing.T) {
 	c := sceneWorkbench()
 	d := bench(t, c, 120, 35, "plain")
 	c.SetChanges(0, api.Changes{Version: 3, Files: []api.Change{{Path: "last.txt", Key: "l", Status: "A", Kind: "file"}}})
@@ -41,8 +43,9 @@ func TestLastChangesAreFetched(t *testing.T) {
 }
 
 // Lines that aren't counted yet are asked for again.
-func TestLinesAreCountedOn(t *testing.T) {
-	t.Parallel()
+func TestLinesAreCountedOn(t *testing.T) { alone(t, testLinesAreCountedOn) }
+
+func testLinesAreCountedOn(t *testing.T) {
 	c := sceneWorkbench()
 	list := api.Changes{Version: 1, Counting: true, Files: []api.Change{{Path: "a.txt", Key: "a", Status: "A", Kind: "file"}}}
 	c.SetChanges(0, list)
@@ -55,8 +58,9 @@ func TestLinesAreCountedOn(t *testing.T) {
 }
 
 // The mouse goes to a file as keys do: its diff is shown.
-func TestMouseGoesToAFile(t *testing.T) {
-	t.Parallel()
+func TestMouseGoesToAFile(t *testing.T) { alone(t, testMouseGoesToAFile) }
+
+func testMouseGoesToAFile(t *testing.T) {
 	c := sceneWorkbench()
 	c.SetDiff(api.FileDiff{Change: newScene().Changes.Files[2], Note: "of the file clicked"})
 	d := bench(t, c, 120, 35, "plain")
@@ -66,8 +70,9 @@ func TestMouseGoesToAFile(t *testing.T) {
 
 // A list longer than a page is read on as a person moves down, and to its end
 // when they go there.
-func TestLongChangesAreReadOn(t *testing.T) {
-	t.Parallel()
+func TestLongChangesAreReadOn(t *testing.T) { alone(t, testLongChangesAreReadOn) }
+
+func testLongChangesAreReadOn(t *testing.T) {
 	c := sceneWorkbench()
 	long := api.Changes{Version: 1}
 	for i := range 3210 {
@@ -90,8 +95,9 @@ func TestLongChangesAreReadOn(t *testing.T) {
 
 // What a person marked as looked at is remembered, and what came since is a scope
 // of its own, in this screen and the next.
-func TestSinceThePersonLooked(t *testing.T) {
-	t.Parallel()
+func TestSinceThePersonLooked(t *testing.T) { alone(t, testSinceThePersonLooked) }
+
+func testSinceThePersonLooked(t *testing.T) {
 	dir := kept.Folder(t.TempDir())
 	memory := dir.Looked()
 	c := sceneWorkbench()
@@ -130,8 +136,9 @@ func TestSinceThePersonLooked(t *testing.T) {
 
 // Files and hunks are selected with the keys that people know, and esc gives up
 // first the reading, then the selection, then the pane.
-func TestSelectingWithKeys(t *testing.T) {
-	t.Parallel()
+func TestSelectingWithKeys(t *testing.T) { alone(t, testSelectingWithKeys) }
+
+func testSelectingWithKeys(t *testing.T) {
 	c := sceneWorkbench()
 	_, diff := sceneChanges()
 	diff.Hash = "h"

@@ -11,8 +11,9 @@ import (
 
 // What is selected is copied by one key in every pane, and by a menu where that may be
 // several things; the same goes for what is open.
-func TestCopySelected(t *testing.T) {
-	t.Parallel()
+func TestCopySelected(t *testing.T) { alone(t, testCopySelected) }
+
+func testCopySelected(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	copies := func(want string, keys ...string) {
 		t.Helper()
@@ -48,8 +49,9 @@ func TestCopySelected(t *testing.T) {
 
 // What is pasted somewhere could act on control characters: nothing that has any is copied,
 // and nothing that is too long, or that the person doesn't want copied.
-func TestCopyRefuses(t *testing.T) {
-	t.Parallel()
+func TestCopyRefuses(t *testing.T) { alone(t, testCopyRefuses) }
+
+func testCopyRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, setting, patch, says string }{
 		{"escape", "auto", "+\x1b[201~rm -rf /\n", "not copied: there are control characters in it"},
 		{"C1", "osc52", "+\u009b201~rm\n", "not copied: there are control characters in it"},
@@ -73,8 +75,9 @@ func TestCopyRefuses(t *testing.T) {
 }
 
 // A program of the person's gets it too, and it is told what became of it.
-func TestCopyByProgram(t *testing.T) {
-	t.Parallel()
+func TestCopyByProgram(t *testing.T) { alone(t, testCopyByProgram) }
+
+func testCopyByProgram(t *testing.T) {
 	for _, tt := range []struct {
 		setting, by string
 		err         error
@@ -104,8 +107,9 @@ func TestCopyByProgram(t *testing.T) {
 }
 
 // What only a terminal was told of isn't sure to be copied, and in tmux by its defaults isn't.
-func TestCopyInTmuxIsNotSure(t *testing.T) {
-	t.Parallel()
+func TestCopyInTmuxIsNotSure(t *testing.T) { alone(t, testCopyInTmuxIsNotSure) }
+
+func testCopyInTmuxIsNotSure(t *testing.T) {
 	for _, env := range []map[string]string{{"TMUX": "/tmp/x"}, {"TERM": "tmux-256color"}, {"TERM": "screen"}} {
 		d := drive(t, sceneWorkbench(), 80, 24, Options{Session: sceneSession().ID, Config: themed("plain"), Getenv: func(name string) string { return env[name] }})
 		d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })

@@ -24,8 +24,9 @@ func printed(t *testing.T, rows int) *driver {
 
 // From the Terminal the leader begins copy mode; its keys move, search and copy, none is the
 // agent's, and neither is the key that left it, once more.
-func TestCopyModeKeys(t *testing.T) {
-	t.Parallel()
+func TestCopyModeKeys(t *testing.T) { alone(t, testCopyModeKeys) }
+
+func testCopyModeKeys(t *testing.T) {
 	d := printed(t, 200)
 	d.press(leader, "[")
 	d.shows("copy mode  201/201")
@@ -52,8 +53,9 @@ func TestCopyModeKeys(t *testing.T) {
 }
 
 // Scrolling up begins it, and scrolling down again ends it; a page up does as well.
-func TestCopyModeByScrolling(t *testing.T) {
-	t.Parallel()
+func TestCopyModeByScrolling(t *testing.T) { alone(t, testCopyModeByScrolling) }
+
+func testCopyModeByScrolling(t *testing.T) {
 	d := printed(t, 200)
 	up, down := tea.MouseWheelMsg{X: 5, Y: 5, Button: tea.MouseWheelUp}, tea.MouseWheelMsg{X: 5, Y: 5, Button: tea.MouseWheelDown}
 	d.send(up)
@@ -79,8 +81,9 @@ func TestCopyModeByScrolling(t *testing.T) {
 
 // Where actions began is marked, as far as the scrollback has it, also of those that begin
 // while one looks; and from an action one gets there.
-func TestCopyModeMarks(t *testing.T) {
-	t.Parallel()
+func TestCopyModeMarks(t *testing.T) { alone(t, testCopyModeMarks) }
+
+func testCopyModeMarks(t *testing.T) {
 	d := printed(t, 200)
 	marks := func(all ...api.Begun) {
 		d.c.LastTerminal().Frame(api.MarksFrame(all))
@@ -109,8 +112,9 @@ func TestCopyModeMarks(t *testing.T) {
 
 // In a replay copy mode has them too, also where the screen
 // isn't whole.
-func TestCopyModeMarksInReplay(t *testing.T) {
-	t.Parallel()
+func TestCopyModeMarksInReplay(t *testing.T) { alone(t, testCopyModeMarksInReplay) }
+
+func testCopyModeMarksInReplay(t *testing.T) {
 	for _, lost := range []string{"", "nobody can read this"} {
 		c := sceneRecord(false)
 		c.SetRecord(func(r *record) {

@@ -13,8 +13,9 @@ import (
 
 // A question is beside what it is about: the panes above it are less high, the agent's
 // screen isn't, and where its cursor is stays in view.
-func TestQuestionIsDocked(t *testing.T) {
-	t.Parallel()
+func TestQuestionIsDocked(t *testing.T) { alone(t, testQuestionIsDocked) }
+
+func testQuestionIsDocked(t *testing.T) {
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 35}, {200, 50}} {
 		for _, q := range []api.Question{sceneQuestion(), sceneLongQuestion(), sceneEdit(), sceneConnection(), sceneFlood()} {
 			d := bench(t, sceneWorkbench(q), size[0], size[1], "plain")
@@ -38,8 +39,9 @@ func TestQuestionIsDocked(t *testing.T) {
 }
 
 // What lies over a question hides it: none of it counts as read meanwhile.
-func TestCoveredQuestionIsNotRead(t *testing.T) {
-	t.Parallel()
+func TestCoveredQuestionIsNotRead(t *testing.T) { alone(t, testCoveredQuestionIsNotRead) }
+
+func testCoveredQuestionIsNotRead(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 60, 12, "plain")
 	d.press(leader, "a", "?")
 	d.shows("Keys")
@@ -52,8 +54,9 @@ func TestCoveredQuestionIsNotRead(t *testing.T) {
 }
 
 // At every size that shows the workbench, a question's keys leave room for the question.
-func TestKeysDoNotCoverTheQuestion(t *testing.T) {
-	t.Parallel()
+func TestKeysDoNotCoverTheQuestion(t *testing.T) { alone(t, testKeysDoNotCoverTheQuestion) }
+
+func testKeysDoNotCoverTheQuestion(t *testing.T) {
 	for rows := 12; rows < 24; rows++ {
 		for _, cols := range []int{40, 44, 50, 60, 80} {
 			d := bench(t, sceneWorkbench(ask(20, 20, "touch marked")), cols, rows, "plain")
@@ -66,8 +69,9 @@ func TestKeysDoNotCoverTheQuestion(t *testing.T) {
 }
 
 // In a low terminal what a roll back does is in view, too, before it can count as read.
-func TestPlanInALowTerminal(t *testing.T) {
-	t.Parallel()
+func TestPlanInALowTerminal(t *testing.T) { alone(t, testPlanInALowTerminal) }
+
+func testPlanInALowTerminal(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneEdit()), 40, 12, "plain")
 	d.press(leader, "a")
 	d.calmly("u")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -26,12 +27,29 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds waits for what should happen at once: on a busy machine it
-// takes long, and only a test that fails waits for all of it.
+// patience bounds waits for what should happen, by the test's own clock: only a test that
+// fails waits for all of it.
 const patience = 2 * time.Minute
 
+// alone runs a test beside others, in a bubble of its own: there time passes only while nobody
+// has anything to do, so that what is idle is known, however slow the machine is.
+func alone(t *testing.T, test func(t *testing.T)) { inBubble(test)(t) }
+
+// inBubble is the same for one test of several.
+func inBubble(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	}
+}
+
+// bubbled says whether this is one: their time begins in the year 2000. Few tests aren't, as
+// they wait for the kernel to tell of a file; those say what they wait for.
+func bubbled() bool { return time.Now().Year() < 2020 }
+
 // driver presses keys and looks at what a person sees. Messages are delivered
-// as the program would: one at a time, a frame drawn after each.
+// as the program would: one at a time, a frame drawn after each. The
+// screen's clock is its own, which advance moves.
 type driver struct {
 	t       testing.TB
 	m       *Model
@@ -77,7 +95,12 @@ func drive(t testing.TB, c *fakeClient, cols, rows int, o Options) *driver {
 	if err := d.m.err; err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.m.Close)
+	t.Cleanup(func() {
+		d.m.Close()
+		if bubbled() {
+			time.Sleep(time.Hour) // for what waits for a time: that stops with the test
+		}
+	})
 	d.run(d.m.Init())
 	d.send(tea.WindowSizeMsg{Width: cols, Height: rows})
 	return d
@@ -184,25 +207,30 @@ func (d *driver) take(wait time.Duration) bool {
 	}
 }
 
-// idle handles messages until none comes for a while: for many short whiles, in
-// each of which whoever has something to do gets a turn, however late it is.
+// lull is longer than what comes from a session is gathered for.
+const lull = 60 * time.Millisecond
+
+// idle handles messages until everybody waits, for more than a lull.
 func (d *driver) idle() {
-	deadline := time.Now().Add(patience)
-	for quiet := 0; quiet < 15 && time.Now().Before(deadline); quiet++ {
-		if d.take(4 * time.Millisecond) {
-			quiet = 0
-		}
+	for d.take(lull) {
 	}
 }
 
+// rest is idle once what waits for a moment had it.
+func (d *driver) rest() {
+	for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); {
+		d.take(time.Until(end))
+	}
+	d.idle()
+}
+
+// until handles messages as they come, until a condition holds.
 func (d *driver) until(what string, cond func() bool) {
 	d.t.Helper()
-	deadline := time.Now().Add(patience)
-	for !cond() {
-		if time.Now().After(deadline) {
+	for end := time.Now().Add(patience); !cond(); {
+		if d.take(time.Second); time.Now().After(end) {
 			d.t.Fatalf("never: %s\n%s", what, d.text())
 		}
-		d.take(50 * time.Millisecond)
 	}
 }
 
@@ -248,11 +276,7 @@ func (d *driver) calmly(keys ...string) {
 // come a chance to.
 func (d *driver) decided(want ...api.Answer) {
 	d.t.Helper()
-	deadline := time.Now().Add(patience)
-	for len(d.c.Decisions()) < len(want) && time.Now().Before(deadline) {
-		d.take(20 * time.Millisecond)
-	}
-	d.idle()
+	d.rest()
 	var got []api.Answer
 	for _, x := range d.c.Decisions() {
 		got = append(got, x.Answer)

@@ -33,8 +33,9 @@ func (d *driver) action() int {
 
 // A list shows what its filter has, and what is held all the same; what is typed decides
 // nothing.
-func TestActionsAreFiltered(t *testing.T) {
-	t.Parallel()
+func TestActionsAreFiltered(t *testing.T) { alone(t, testActionsAreFiltered) }
+
+func testActionsAreFiltered(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 35}, {200, 50}} {
 		d := bench(t, sceneWorkbench(sceneQuestion()), size[0], size[1], "plain")
 		d.press(leader, "4", "/")
@@ -78,8 +79,9 @@ func TestActionsAreFiltered(t *testing.T) {
 }
 
 // The quiet time of what is held begins anew once the line is left.
-func TestFilterIsNoWayPastTheGuard(t *testing.T) {
-	t.Parallel()
+func TestFilterIsNoWayPastTheGuard(t *testing.T) { alone(t, testFilterIsNoWayPastTheGuard) }
+
+func testFilterIsNoWayPastTheGuard(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4", "/")
 	d.write("no such thing")
@@ -96,8 +98,9 @@ func TestFilterIsNoWayPastTheGuard(t *testing.T) {
 
 // No key that means something anywhere decides, acts or gets to the agent while the line has
 // the keys: but for the two that leave it, they are its own.
-func TestKeysOfAFilterAreItsOwn(t *testing.T) {
-	t.Parallel()
+func TestKeysOfAFilterAreItsOwn(t *testing.T) { alone(t, testKeysOfAFilterAreItsOwn) }
+
+func testKeysOfAFilterAreItsOwn(t *testing.T) {
 	for _, pane := range []string{"2", "3", "4"} {
 		d := bench(t, sceneWorkbench(sceneQuestion(), sceneConnection()), 120, 35, "plain")
 		d.press(leader, pane, "/")
@@ -126,8 +129,9 @@ func TestKeysOfAFilterAreItsOwn(t *testing.T) {
 }
 
 // Of what a filter has in Changes, and of nothing else, all is selected; what is taken back is that.
-func TestChangesAreFiltered(t *testing.T) {
-	t.Parallel()
+func TestChangesAreFiltered(t *testing.T) { alone(t, testChangesAreFiltered) }
+
+func testChangesAreFiltered(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "2", "/")
 	d.write("m")
@@ -152,8 +156,9 @@ func TestChangesAreFiltered(t *testing.T) {
 	d.shows("notes.txt")
 }
 
-func TestNetworkIsFiltered(t *testing.T) {
-	t.Parallel()
+func TestNetworkIsFiltered(t *testing.T) { alone(t, testNetworkIsFiltered) }
+
+func testNetworkIsFiltered(t *testing.T) {
 	c := sceneWorkbench()
 	c.Put(api.Event{Attempt: &api.Attempt{ID: 7, Action: 11, At: sceneNow, Program: "/usr/bin/go", Protocol: "tcp", Name: "sum.example", Port: 443, Verdict: api.Deny}})
 	d := bench(t, c, 120, 35, "plain")
@@ -182,8 +187,9 @@ func TestNetworkIsFiltered(t *testing.T) {
 }
 
 // Actions lead to their files, files to the actions that wrote them, and back.
-func TestActionsAndTheirFiles(t *testing.T) {
-	t.Parallel()
+func TestActionsAndTheirFiles(t *testing.T) { alone(t, testActionsAndTheirFiles) }
+
+func testActionsAndTheirFiles(t *testing.T) {
 	c := sceneWorkbench()
 	changed, _ := sceneChanges()
 	c.SetChanges(10, api.Changes{Files: changed.Files[1:2], Total: 1, Final: true})
@@ -224,8 +230,9 @@ func longSession(c *fakeClient) {
 }
 
 // An action is gone to by its number, also one that isn't on the screen.
-func TestNumbersLeadToActions(t *testing.T) {
-	t.Parallel()
+func TestNumbersLeadToActions(t *testing.T) { alone(t, testNumbersLeadToActions) }
+
+func testNumbersLeadToActions(t *testing.T) {
 	for _, pressed := range []string{"4 / # 1 2 enter", "4 / : 1 2 enter", "4 # 1 2 enter", "4 : 1 2 enter", "2 : # 1 2 enter", "4 / o d d esc / # 1 2 enter"} {
 		c := newFake(sceneSession())
 		ses := sceneSession()
@@ -268,8 +275,9 @@ func TestNumbersLeadToActions(t *testing.T) {
 }
 
 // The row that says that there are more of them brings them.
-func TestEarlierActionsAreRead(t *testing.T) {
-	t.Parallel()
+func TestEarlierActionsAreRead(t *testing.T) { alone(t, testEarlierActionsAreRead) }
+
+func testEarlierActionsAreRead(t *testing.T) {
 	c := newFake(sceneSession())
 	ses := sceneSession()
 	c.Put(api.Event{Session: &ses})
@@ -285,8 +293,9 @@ func TestEarlierActionsAreRead(t *testing.T) {
 }
 
 // From an action to where it began on the terminal and back to now, and to an action from there.
-func TestActionsAndTheTerminal(t *testing.T) {
-	t.Parallel()
+func TestActionsAndTheTerminal(t *testing.T) { alone(t, testActionsAndTheTerminal) }
+
+func testActionsAndTheTerminal(t *testing.T) {
 	for _, live := range []bool{true, false} {
 		d := bench(t, sceneRecord(live), 120, 35, "plain")
 		if live {

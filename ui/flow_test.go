@@ -21,8 +21,9 @@ func three(t *testing.T, cols, rows int) *driver {
 
 // Whoever decides from the Terminal is asked the next question, until nothing waits: no
 // key that was for the one before answers it, or gets to the agent.
-func TestDecidingGoesOn(t *testing.T) {
-	t.Parallel()
+func TestDecidingGoesOn(t *testing.T) { alone(t, testDecidingGoesOn) }
+
+func testDecidingGoesOn(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 35}} {
 		d := three(t, size[0], size[1])
 		d.press(leader, "a")
@@ -61,8 +62,9 @@ func TestDecidingGoesOn(t *testing.T) {
 
 // A question that was answered elsewhere right after it followed is gone by itself: what is
 // pressed then was for it, not for the one that follows now.
-func TestNextGoesByItself(t *testing.T) {
-	t.Parallel()
+func TestNextGoesByItself(t *testing.T) { alone(t, testNextGoesByItself) }
+
+func testNextGoesByItself(t *testing.T) {
 	d := three(t, 120, 35)
 	d.press(leader, "a")
 	d.calmly("a")
@@ -82,8 +84,9 @@ func TestNextGoesByItself(t *testing.T) {
 }
 
 // Who leaves a question that followed is where they came from; what else waits stays held.
-func TestDecidingIsLeft(t *testing.T) {
-	t.Parallel()
+func TestDecidingIsLeft(t *testing.T) { alone(t, testDecidingIsLeft) }
+
+func testDecidingIsLeft(t *testing.T) {
 	d := three(t, 120, 35)
 	d.press(leader, "a")
 	d.calmly("a")
@@ -99,7 +102,10 @@ func TestDecidingIsLeft(t *testing.T) {
 // Who decides in the list is shown whole what a row can't show, however long it takes to
 // come; not again what they left, and not before they decided there.
 func TestDecidingInTheListShowsTheNextWhole(t *testing.T) {
-	t.Parallel()
+	alone(t, testDecidingInTheListShowsTheNextWhole)
+}
+
+func testDecidingInTheListShowsTheNextWhole(t *testing.T) {
 	long := ask(20, 20, "npm publish "+strings.Repeat("--with-a-long-option ", 8))
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	put(d, ask(19, 19, "npm test"))
@@ -121,8 +127,9 @@ func TestDecidingInTheListShowsTheNextWhole(t *testing.T) {
 }
 
 // A question that an answer's rule closes, too, doesn't stand in the way of the next one.
-func TestDecidingPassesWhatARuleAnswered(t *testing.T) {
-	t.Parallel()
+func TestDecidingPassesWhatARuleAnswered(t *testing.T) { alone(t, testDecidingPassesWhatARuleAnswered) }
+
+func testDecidingPassesWhatARuleAnswered(t *testing.T) {
 	d := three(t, 120, 35)
 	d.press(leader, "a")
 	d.calmly("a")
@@ -139,8 +146,9 @@ func TestDecidingPassesWhatARuleAnswered(t *testing.T) {
 
 // An agent asks its next question a moment after the last was answered: it follows too, and
 // after a while without one the keys are the agent's again.
-func TestDecidingAwaitsTheNext(t *testing.T) {
-	t.Parallel()
+func TestDecidingAwaitsTheNext(t *testing.T) { alone(t, testDecidingAwaitsTheNext) }
+
+func testDecidingAwaitsTheNext(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	put(d, ask(20, 20, "npm publish"))
 	d.press(leader, "a")
@@ -168,8 +176,9 @@ func TestDecidingAwaitsTheNext(t *testing.T) {
 
 // What takes a rule back is a key that does so where the keys are: in the Terminal the
 // agent has all but the leader, and would be suspended by the other.
-func TestRuleIsTakenBackFromTheTerminal(t *testing.T) {
-	t.Parallel()
+func TestRuleIsTakenBackFromTheTerminal(t *testing.T) { alone(t, testRuleIsTakenBackFromTheTerminal) }
+
+func testRuleIsTakenBackFromTheTerminal(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "3", "g", "j")
 	d.calmly("a")
@@ -185,8 +194,9 @@ func TestRuleIsTakenBackFromTheTerminal(t *testing.T) {
 }
 
 // Over a filter that is typed no question opens by itself: it would have the next letter.
-func TestNothingOpensOverAFilter(t *testing.T) {
-	t.Parallel()
+func TestNothingOpensOverAFilter(t *testing.T) { alone(t, testNothingOpensOverAFilter) }
+
+func testNothingOpensOverAFilter(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	put(d, ask(19, 19, "npm test"))
 	d.press(leader, "4")

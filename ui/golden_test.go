@@ -155,15 +155,14 @@ func TestGolden(t *testing.T) {
 	}
 	for _, s := range scenes {
 		for _, size := range sizes {
-			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {
-				t.Parallel()
+			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), inBubble(func(t *testing.T) {
 				d := s.open(t, size[0], size[1], "dark")
 				if s.shows != "" {
 					d.shows(s.shows)
 				}
 				d.idle()
 				d.golden()
-			})
+			}))
 		}
 	}
 }
@@ -195,7 +194,7 @@ func touring(o Options, keys ...string) func(*testing.T, int, int, string) *driv
 }
 
 func TestGoldenStates(t *testing.T) {
-	t.Run("ended", func(t *testing.T) {
+	t.Run("ended", inBubble(func(t *testing.T) {
 		c := sceneWorkbench()
 		s := sceneSession()
 		s.State, s.EndedAt, s.Exit, s.Held = api.SessionEnded, sceneNow, &api.Exit{Code: 3}, 0
@@ -205,8 +204,8 @@ func TestGoldenStates(t *testing.T) {
 		d.shows("ENDED: exit 3")
 		d.idle()
 		d.golden()
-	})
-	t.Run("paused", func(t *testing.T) {
+	}))
+	t.Run("paused", inBubble(func(t *testing.T) {
 		c := sceneWorkbench(sceneQuestion())
 		s := sceneSession()
 		s.State, s.Mode = api.SessionPaused, api.ModeWatch
@@ -215,32 +214,34 @@ func TestGoldenStates(t *testing.T) {
 		d.shows("PAUSED")
 		d.idle()
 		d.golden()
-	})
-	t.Run("narrow", func(t *testing.T) {
+	}))
+	t.Run("narrow", inBubble(func(t *testing.T) {
 		d := bench(t, sceneWorkbench(sceneQuestion()), 60, 20, "dark")
 		d.press(leader, "2")
 		d.idle()
 		d.golden()
-	})
-	t.Run("small", func(t *testing.T) {
+	}))
+	t.Run("small", inBubble(func(t *testing.T) {
 		d := drive(t, sceneWorkbench(sceneQuestion()), 30, 8, Options{Session: sceneSession().ID, Config: themed("plain")})
 		d.shows("stepbox needs 40×12 cells")
 		d.shows("1 held")
 		d.golden()
-	})
-	t.Run("light", func(t *testing.T) {
+	}))
+	t.Run("light", inBubble(func(t *testing.T) {
 		d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "light")
 		d.golden()
-	})
-	t.Run("empty-home", func(t *testing.T) {
+	}))
+	t.Run("empty-home", inBubble(func(t *testing.T) {
 		d := drive(t, newFake(), 80, 24, Options{Config: themed("plain")})
 		d.shows("no agent runs now")
 		d.golden()
-	})
+	}))
 }
 
 // No frame may be wider or taller than the screen, whatever the size.
-func TestEverySizeFits(t *testing.T) {
+func TestEverySizeFits(t *testing.T) { alone(t, testEverySizeFits) }
+
+func testEverySizeFits(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion(), sceneLongQuestion()), 120, 35, "plain")
 	for _, keys := range [][]string{nil, {leader, "2"}, {"z"}, {"3"}, {"4"}, {"enter"}, {"esc", "?"}, {"esc", ":"},
 		{"esc", "1", leader, "space"}, {leader, "space"}, {"("}, {leader, "space"}, {")", "<"}, {leader, "i"}} {

@@ -43,8 +43,7 @@ func TestHeldKeyAnswersOnce(t *testing.T) {
 			"Actions":    {[]string{leader, "4"}, "a"},
 			"the leader": {[]string{leader}, "y"},
 		} {
-			t.Run(name+" "+after.String(), func(t *testing.T) {
-				t.Parallel()
+			t.Run(name+" "+after.String(), inBubble(func(t *testing.T) {
 				d := three(t, 120, 35)
 				d.advance(time.Second)
 				d.press(tt.open...)
@@ -56,7 +55,7 @@ func TestHeldKeyAnswersOnce(t *testing.T) {
 					t.Errorf("the agent had %q", got)
 				}
 				d.advance(time.Second)
-			})
+			}))
 		}
 	}
 }
@@ -72,8 +71,7 @@ func TestHeldKeyDecidesOnce(t *testing.T) {
 		"rule":   {[]string{leader, "3", "g", "j"}, []string{"a"}, "allow"},
 		"forget": {[]string{leader, "3", "g", "j"}, []string{"a", "j", "a", "ctrl+z"}, "take back"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := bench(t, sceneWorkbench(), 120, 35, "plain")
 			d.press(tt.to...)
 			for _, k := range tt.keys {
@@ -91,13 +89,14 @@ func TestHeldKeyDecidesOnce(t *testing.T) {
 				t.Errorf("it was asked for %q", d.c.Calls())
 			}
 			d.shows("once only: the key is held down")
-		})
+		}))
 	}
 }
 
 // What didn't make a rule, as its key was held down, does so once that is let go.
-func TestHeldKeyLeavesTheRule(t *testing.T) {
-	t.Parallel()
+func TestHeldKeyLeavesTheRule(t *testing.T) { alone(t, testHeldKeyLeavesTheRule) }
+
+func testHeldKeyLeavesTheRule(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "3", "g", "j")
 	d.calmly("A")
@@ -120,8 +119,7 @@ func TestHeldKeyLeavesTheRule(t *testing.T) {
 func TestHeldKeyWritesNothing(t *testing.T) {
 	t.Parallel()
 	for name, session := range map[string]string{"home": "", "workbench": sceneSession().ID} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			var written atomic.Bool
 			d := drive(t, sceneWorkbench(), 120, 35, Options{Session: session, Config: themed("plain"), Export: func(context.Context, string, string) error {
 				written.Store(true)
@@ -140,13 +138,14 @@ func TestHeldKeyWritesNothing(t *testing.T) {
 			}
 			d.calmly("2", "enter")
 			d.until("it is written", written.Load)
-		})
+		}))
 	}
 }
 
 // Enter, held down since it chose the command, begins no session with the form that opens.
-func TestHeldKeyBeginsNothing(t *testing.T) {
-	t.Parallel()
+func TestHeldKeyBeginsNothing(t *testing.T) { alone(t, testHeldKeyBeginsNothing) }
+
+func testHeldKeyBeginsNothing(t *testing.T) {
 	var begun atomic.Int64
 	d := drive(t, sceneWorkbench(), 120, 35, Options{Config: themed("plain"), Here: "/home/ada/src/parser", Start: func(context.Context, intent.Begin) (string, error) {
 		begun.Add(1)
@@ -167,8 +166,9 @@ func TestHeldKeyBeginsNothing(t *testing.T) {
 }
 
 // Held down, the key that puts a session into the trash doesn't go on with the next ones.
-func TestHeldKeyTrashesOne(t *testing.T) {
-	t.Parallel()
+func TestHeldKeyTrashesOne(t *testing.T) { alone(t, testHeldKeyTrashesOne) }
+
+func testHeldKeyTrashesOne(t *testing.T) {
 	c := many(7)
 	unlock := c.lock()
 	for i := range c.list {
@@ -195,8 +195,9 @@ func TestHeldKeyTrashesOne(t *testing.T) {
 }
 
 // Pressed again, soon, the same key answers the next question.
-func TestSameKeyAnswersTheNext(t *testing.T) {
-	t.Parallel()
+func TestSameKeyAnswersTheNext(t *testing.T) { alone(t, testSameKeyAnswersTheNext) }
+
+func testSameKeyAnswersTheNext(t *testing.T) {
 	d := three(t, 120, 35)
 	d.press(leader, "a")
 	d.calmly("a")
@@ -208,8 +209,9 @@ func TestSameKeyAnswersTheNext(t *testing.T) {
 }
 
 // What is pressed right after an answer that waited isn't the agent's either, however long it did.
-func TestNothingAfterAnAnswerThatWaited(t *testing.T) {
-	t.Parallel()
+func TestNothingAfterAnAnswerThatWaited(t *testing.T) { alone(t, testNothingAfterAnAnswerThatWaited) }
+
+func testNothingAfterAnAnswerThatWaited(t *testing.T) {
 	d := three(t, 120, 35)
 	d.press(leader, "4")
 	d.calmly("a")
@@ -227,7 +229,10 @@ func TestNothingAfterAnAnswerThatWaited(t *testing.T) {
 
 // The key that found a row too narrow to answer in doesn't go on to answer what it opened.
 func TestHeldKeyDoesNotAnswerWhatItOpened(t *testing.T) {
-	t.Parallel()
+	alone(t, testHeldKeyDoesNotAnswerWhatItOpened)
+}
+
+func testHeldKeyDoesNotAnswerWhatItOpened(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	put(d, ask(20, 20, "make a-target-with-a-name-that-no-row-of-this-screen-has-the-room-for-at-all"))
 	d.advance(time.Second)
@@ -240,8 +245,9 @@ func TestHeldKeyDoesNotAnswerWhatItOpened(t *testing.T) {
 	d.decided(api.AnswerApprove)
 }
 
-func TestHeldKeyInTheInbox(t *testing.T) {
-	t.Parallel()
+func TestHeldKeyInTheInbox(t *testing.T) { alone(t, testHeldKeyInTheInbox) }
+
+func testHeldKeyInTheInbox(t *testing.T) {
 	c := liveScene(3, plainQuestion())
 	askIn(c, "live0001", plainQuestion(), 3, "make one")
 	askIn(c, "live0002", plainQuestion(), 9, "make two")
@@ -270,8 +276,7 @@ func TestNothingIsAnsweredUnseen(t *testing.T) {
 			d.calmly("a")
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := bench(t, sceneWorkbench(), 120, 35, "plain")
 			d.send(tea.WindowSizeMsg{Width: 19, Height: 4})
 			d.shows("stepbox needs")
@@ -282,8 +287,16 @@ func TestNothingIsAnsweredUnseen(t *testing.T) {
 			press(d)
 			d.advance(time.Second)
 			d.decided()
-		})
+		}))
 	}
+}
+
+// The same in the inbox.
+func TestNothingIsAnsweredUnseenInTheInbox(t *testing.T) {
+	alone(t, testNothingIsAnsweredUnseenInTheInbox)
+}
+
+func testNothingIsAnsweredUnseenInTheInbox(t *testing.T) {
 	c := liveScene(2, plainQuestion())
 	askIn(c, "live0001", plainQuestion(), 3, "make one")
 	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
@@ -307,8 +320,7 @@ func TestHeldKeyIsNotTheAgents(t *testing.T) {
 		"leaving a pane":   {leader, "4", "esc"},
 		"copy mode":        {leader, "[", "q"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := three(t, 120, 35)
 			d.press(keys...)
 			d.hold(keys[len(keys)-1], 500*time.Millisecond)
@@ -324,13 +336,14 @@ func TestHeldKeyIsNotTheAgents(t *testing.T) {
 			d.advance(time.Second)
 			d.press("l", "l")
 			d.until("the keys are the agent's", func() bool { return d.c.LastTerminal().Got() == "ll" })
-		})
+		}))
 	}
 }
 
 // What came behind the list of commands isn't answered there.
-func TestPaletteOpensWhatIsHeld(t *testing.T) {
-	t.Parallel()
+func TestPaletteOpensWhatIsHeld(t *testing.T) { alone(t, testPaletteOpensWhatIsHeld) }
+
+func testPaletteOpensWhatIsHeld(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, ":", "s", "t", "e", "p", " ", "i")
 	d.advance(time.Second)
@@ -353,8 +366,7 @@ func TestLeaderIsOver(t *testing.T) {
 			d.send(tea.FocusMsg{})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := three(t, 120, 35)
 			d.advance(time.Second)
 			d.press(leader)
@@ -362,7 +374,7 @@ func TestLeaderIsOver(t *testing.T) {
 			d.press("y")
 			d.decided()
 			d.until("the agent has the key", func() bool { return d.c.LastTerminal().Got() == "y" })
-		})
+		}))
 	}
 }
 
@@ -379,8 +391,7 @@ func TestLeaderPanelCovers(t *testing.T) {
 		"another window": {nil, tea.BlurMsg{}, "a", api.AnswerApprove},
 		"a key":          {[]string{"d"}, key("esc"), "enter", api.AnswerDeny},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := three(t, 120, 35)
 			d.press(leader, "a")
 			d.calmly(append(tt.open, leader)...)
@@ -392,14 +403,15 @@ func TestLeaderPanelCovers(t *testing.T) {
 			d.decided()
 			d.calmly(tt.answer)
 			d.decided(tt.want)
-		})
+		}))
 	}
 }
 
 // A key that did something here is the agent's again once another was pressed, however fast:
 // some terminals paste as if it were typed.
-func TestTypedFastAfterTheLeader(t *testing.T) {
-	t.Parallel()
+func TestTypedFastAfterTheLeader(t *testing.T) { alone(t, testTypedFastAfterTheLeader) }
+
+func testTypedFastAfterTheLeader(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "1", "x", "1")
 	d.until("the agent has both", func() bool { return d.c.LastTerminal().Got() == "x1" })
@@ -413,8 +425,7 @@ func TestLeaderOnALateTerminal(t *testing.T) {
 		"late":    func(d *driver) { d.m.Restart() },
 		"a stall": func(d *driver) { d.now.Add(int64(time.Hour)) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := three(t, 120, 35)
 			d.advance(time.Second)
 			d.press(leader)
@@ -428,14 +439,15 @@ func TestLeaderOnALateTerminal(t *testing.T) {
 			if got := d.c.LastTerminal().Got(); got != "" {
 				t.Errorf("the agent had %q", got)
 			}
-		})
+		}))
 	}
 }
 
 // On a terminal that is late again and again, what was seen before it was can be answered,
 // and nothing else.
-func TestLateAgainAndAgain(t *testing.T) {
-	t.Parallel()
+func TestLateAgainAndAgain(t *testing.T) { alone(t, testLateAgainAndAgain) }
+
+func testLateAgainAndAgain(t *testing.T) {
 	for _, place := range []string{"1", "4"} {
 		for _, seen := range []bool{false, true} {
 			d := bench(t, sceneWorkbench(), 120, 35, "plain")
@@ -460,8 +472,9 @@ func TestLateAgainAndAgain(t *testing.T) {
 
 // While a frame is drawn, slowly, no key is heard: what is typed fast meanwhile came after no
 // silence.
-func TestTypedWhileAFrameIsDrawn(t *testing.T) {
-	t.Parallel()
+func TestTypedWhileAFrameIsDrawn(t *testing.T) { alone(t, testTypedWhileAFrameIsDrawn) }
+
+func testTypedWhileAFrameIsDrawn(t *testing.T) {
 	for _, keys := range [][]string{{"4", "z", "a"}, {"1", "z", leader, "y"}} {
 		d := bench(t, sceneWorkbench(), 120, 35, "plain")
 		d.press(leader, keys[0])
@@ -517,8 +530,9 @@ func TestTypedWhileAFrameIsDrawn(t *testing.T) {
 }
 
 // Who types while the next question is awaited doesn't have the end of it typed into the agent.
-func TestTypingIsNotCutInTwo(t *testing.T) {
-	t.Parallel()
+func TestTypingIsNotCutInTwo(t *testing.T) { alone(t, testTypingIsNotCutInTwo) }
+
+func testTypingIsNotCutInTwo(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	put(d, ask(20, 20, "npm publish"))
 	d.press(leader, "a")
@@ -541,8 +555,9 @@ func TestTypingIsNotCutInTwo(t *testing.T) {
 }
 
 // The key that opened a session isn't its agent's while it is held down.
-func TestHeldKeyOpensOnly(t *testing.T) {
-	t.Parallel()
+func TestHeldKeyOpensOnly(t *testing.T) { alone(t, testHeldKeyOpensOnly) }
+
+func testHeldKeyOpensOnly(t *testing.T) {
 	d := drive(t, liveScene(3, plainQuestion()), 120, 35, Options{Config: themed("plain")})
 	d.idle()
 	d.advance(time.Second)
@@ -555,8 +570,9 @@ func TestHeldKeyOpensOnly(t *testing.T) {
 }
 
 // A key that lets go of what the mouse selects is one all the same: the next one is too soon.
-func TestKeyWhileSelectingInTheInbox(t *testing.T) {
-	t.Parallel()
+func TestKeyWhileSelectingInTheInbox(t *testing.T) { alone(t, testKeyWhileSelectingInTheInbox) }
+
+func testKeyWhileSelectingInTheInbox(t *testing.T) {
 	c := liveScene(3, plainQuestion())
 	askIn(c, "live0001", plainQuestion(), 3, "make one")
 	d := drive(t, c, 120, 35, Options{Config: themed("plain")})

@@ -6,8 +6,9 @@ import (
 )
 
 // After the leader a panel lists what can follow, a moment later; it takes no key.
-func TestWhatFollowsTheLeader(t *testing.T) {
-	t.Parallel()
+func TestWhatFollowsTheLeader(t *testing.T) { alone(t, testWhatFollowsTheLeader) }
+
+func testWhatFollowsTheLeader(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	d.press(leader)
 	d.lacks("and then")
@@ -22,8 +23,9 @@ func TestWhatFollowsTheLeader(t *testing.T) {
 
 // Help has the keys of the focused pane first, then others; what is searched is found in
 // all places and pages.
-func TestHelpIsSearched(t *testing.T) {
-	t.Parallel()
+func TestHelpIsSearched(t *testing.T) { alone(t, testHelpIsSearched) }
+
+func testHelpIsSearched(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	d.press(leader, "2", "?")
 	inOrder(t, d.text(), "Keys", "Changes", "next row")
@@ -52,8 +54,9 @@ func TestHelpIsSearched(t *testing.T) {
 }
 
 // The palette names the keys from where the person is, and the command of a shell.
-func TestPaletteNamesKeysAndCommands(t *testing.T) {
-	t.Parallel()
+func TestPaletteNamesKeysAndCommands(t *testing.T) { alone(t, testPaletteNamesKeysAndCommands) }
+
+func testPaletteNamesKeysAndCommands(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	for _, c := range []struct {
 		from []string
@@ -73,8 +76,9 @@ func TestPaletteNamesKeysAndCommands(t *testing.T) {
 }
 
 // Esc after the leader takes it back, and nothing else.
-func TestLeaderIsTakenBack(t *testing.T) {
-	t.Parallel()
+func TestLeaderIsTakenBack(t *testing.T) { alone(t, testLeaderIsTakenBack) }
+
+func testLeaderIsTakenBack(t *testing.T) {
 	c := sceneWorkbench(sceneQuestion())
 	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain")})
 	d.shows("held")
@@ -88,8 +92,9 @@ func TestLeaderIsTakenBack(t *testing.T) {
 }
 
 // Home's help begins with what has the focus.
-func TestHomesHelp(t *testing.T) {
-	t.Parallel()
+func TestHomesHelp(t *testing.T) { alone(t, testHomesHelp) }
+
+func testHomesHelp(t *testing.T) {
 	d := drive(t, liveScene(1, plainQuestion()), 120, 50, Options{Config: themed("plain")})
 	d.shows("Held in all sessions")
 	d.press("?")

@@ -40,8 +40,9 @@ func trashed(c *fakeClient, id string) bool {
 }
 
 // However many sessions there are, those around the ones in view are read.
-func TestHomeReadsWhatIsInView(t *testing.T) {
-	t.Parallel()
+func TestHomeReadsWhatIsInView(t *testing.T) { alone(t, testHomeReadsWhatIsInView) }
+
+func testHomeReadsWhatIsInView(t *testing.T) {
 	c := many(10_000)
 	d := drive(t, c, 80, 24, Options{Config: themed("plain")})
 	d.shows("10000 sessions")
@@ -59,8 +60,9 @@ func TestHomeReadsWhatIsInView(t *testing.T) {
 
 // What is typed is searched once typing pauses; the place that is chosen is the
 // moment that is opened.
-func TestHomeSearches(t *testing.T) {
-	t.Parallel()
+func TestHomeSearches(t *testing.T) { alone(t, testHomeSearches) }
+
+func testHomeSearches(t *testing.T) {
 	c := many(20)
 	c.SetRecord(func(r *record) {
 		r.found = []api.Hit{
@@ -134,8 +136,9 @@ func TestHomeSearches(t *testing.T) {
 }
 
 // Live sessions are searched as past ones are: their places are shown, and opened.
-func TestHomeSearchesLiveOnes(t *testing.T) {
-	t.Parallel()
+func TestHomeSearchesLiveOnes(t *testing.T) { alone(t, testHomeSearchesLiveOnes) }
+
+func testHomeSearchesLiveOnes(t *testing.T) {
 	c := many(20)
 	c.SetRecord(func(r *record) {
 		r.found = []api.Hit{
@@ -164,8 +167,9 @@ func TestHomeSearchesLiveOnes(t *testing.T) {
 
 // Enter keeps what was searched, and n and N go on from place to place, and from session to
 // session, as in every list.
-func TestHomeGoesFromHitToHit(t *testing.T) {
-	t.Parallel()
+func TestHomeGoesFromHitToHit(t *testing.T) { alone(t, testHomeGoesFromHitToHit) }
+
+func testHomeGoesFromHitToHit(t *testing.T) {
 	c := many(20)
 	c.SetRecord(func(r *record) {
 		r.found = []api.Hit{
@@ -199,8 +203,9 @@ func TestHomeGoesFromHitToHit(t *testing.T) {
 	d.lacks("n next")
 }
 
-func TestHomeHere(t *testing.T) {
-	t.Parallel()
+func TestHomeHere(t *testing.T) { alone(t, testHomeHere) }
+
+func testHomeHere(t *testing.T) {
 	c := many(3)
 	c.list[2].Folder = "/else"
 	d := drive(t, c, 80, 24, Options{Config: themed("plain"), Here: "/home/ada/src/parser"})
@@ -213,8 +218,9 @@ func TestHomeHere(t *testing.T) {
 }
 
 // A person names, tags, notes and pins a session.
-func TestHomeLabels(t *testing.T) {
-	t.Parallel()
+func TestHomeLabels(t *testing.T) { alone(t, testHomeLabels) }
+
+func testHomeLabels(t *testing.T) {
 	c := many(3)
 	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("bump-deps-0")
@@ -257,8 +263,9 @@ func TestHomeLabels(t *testing.T) {
 
 // What is put into the trash can be brought back until the program ends; then it is removed,
 // unless someone else brought it back or removed it.
-func TestHomeTrash(t *testing.T) {
-	t.Parallel()
+func TestHomeTrash(t *testing.T) { alone(t, testHomeTrash) }
+
+func testHomeTrash(t *testing.T) {
 	c := many(7)
 	d := drive(t, c, 80, 24, Options{Config: themed("plain")})
 	d.shows("bump-deps-0")
@@ -345,8 +352,9 @@ func TestHomeTrash(t *testing.T) {
 
 // A live session is killed from the list as from within: after asking, by a key that isn't
 // of what was typed before, and it stays the one that was asked about.
-func TestHomeKills(t *testing.T) {
-	t.Parallel()
+func TestHomeKills(t *testing.T) { alone(t, testHomeKills) }
+
+func testHomeKills(t *testing.T) {
 	c := liveScene(2)
 	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("agent-1")
@@ -375,8 +383,9 @@ func TestHomeKills(t *testing.T) {
 }
 
 // The palette takes all letters at home, and knows what is meant by other words.
-func TestHomePalette(t *testing.T) {
-	t.Parallel()
+func TestHomePalette(t *testing.T) { alone(t, testHomePalette) }
+
+func testHomePalette(t *testing.T) {
 	d := drive(t, liveScene(1), 120, 35, Options{Config: themed("plain")})
 	d.shows("fix-tests")
 	for _, words := range []string{"end", "stop", "quit session", "kill"} {
@@ -400,8 +409,9 @@ func TestHomePalette(t *testing.T) {
 }
 
 // However long a notice is, the way to help stays at the right end of the last line.
-func TestHomeHelpStays(t *testing.T) {
-	t.Parallel()
+func TestHomeHelpStays(t *testing.T) { alone(t, testHomeHelpStays) }
+
+func testHomeHelpStays(t *testing.T) {
 	d := drive(t, liveScene(1), 80, 24, Options{Config: themed("plain")})
 	d.shows("? help   q quit")
 	for _, words := range []string{strings.Repeat("long ", 30), "one · two · three"} {
@@ -415,8 +425,9 @@ func TestHomeHelpStays(t *testing.T) {
 
 // A session's name isn't cut beside a column that has room to spare, and one that lives
 // isn't told as if it were over.
-func TestHomeNamesHaveTheRoom(t *testing.T) {
-	t.Parallel()
+func TestHomeNamesHaveTheRoom(t *testing.T) { alone(t, testHomeNamesHaveTheRoom) }
+
+func testHomeNamesHaveTheRoom(t *testing.T) {
 	d := drive(t, liveScene(1), 120, 35, Options{Config: themed("plain")})
 	d.shows("runs 14m09s")
 	d.press("v")
@@ -425,8 +436,9 @@ func TestHomeNamesHaveTheRoom(t *testing.T) {
 }
 
 // Whoever comes back from a session finds it selected.
-func TestHomeSelectsWhatWasLeft(t *testing.T) {
-	t.Parallel()
+func TestHomeSelectsWhatWasLeft(t *testing.T) { alone(t, testHomeSelectsWhatWasLeft) }
+
+func testHomeSelectsWhatWasLeft(t *testing.T) {
 	d := drive(t, liveScene(3), 120, 35, Options{Config: themed("plain"), Session: "live0001"})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() })
 	d.press(leader, "h")
@@ -448,8 +460,9 @@ func TestHomeSelectsWhatWasLeft(t *testing.T) {
 }
 
 // The selected session may be removed by someone else at any time.
-func TestHomeSelectedVanishes(t *testing.T) {
-	t.Parallel()
+func TestHomeSelectedVanishes(t *testing.T) { alone(t, testHomeSelectedVanishes) }
+
+func testHomeSelectedVanishes(t *testing.T) {
 	for _, key := range []string{"enter", "p", "D", "x"} {
 		c := many(3)
 		d := drive(t, c, 120, 35, Options{Config: themed("plain"), Export: func(_ context.Context, id, _ string) error {
@@ -478,8 +491,9 @@ func TestHomeSelectedVanishes(t *testing.T) {
 }
 
 // Names, notes and paths are whatever someone wrote.
-func TestHomeIsSafe(t *testing.T) {
-	t.Parallel()
+func TestHomeIsSafe(t *testing.T) { alone(t, testHomeIsSafe) }
+
+func testHomeIsSafe(t *testing.T) {
 	c := many(2)
 	evil := "x\x1b]52;c;Zm9v\a\u202ey" + strings.Repeat("漢", 300)
 	for i := range c.list {
@@ -517,8 +531,7 @@ func TestGoldenHome(t *testing.T) {
 	}
 	for _, s := range scenes {
 		for _, size := range sizes {
-			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {
-				t.Parallel()
+			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), inBubble(func(t *testing.T) {
 				c := many(s.n)
 				c.SetRecord(func(r *record) {
 					r.found = []api.Hit{{Kind: api.HitTerminal, Offset: time.Minute, Text: "golangci-lint run ./..."}}
@@ -547,7 +560,7 @@ func TestGoldenHome(t *testing.T) {
 				d.idle()
 				d.until("the list is read once more, if it is", read)
 				d.golden()
-			})
+			}))
 		}
 	}
 }
@@ -568,8 +581,9 @@ func BenchmarkHome(b *testing.B) {
 }
 
 // A fork is of the selected session, where the search found it, and asks first.
-func TestHomeForks(t *testing.T) {
-	t.Parallel()
+func TestHomeForks(t *testing.T) { alone(t, testHomeForks) }
+
+func testHomeForks(t *testing.T) {
 	c := many(3)
 	c.SetRecord(func(r *record) { r.found = []api.Hit{{Kind: api.HitAction, Action: 3, Seq: 7, Text: "shell-1"}} })
 	asked := make(chan string, 8)

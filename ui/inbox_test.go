@@ -58,8 +58,9 @@ func plainQuestion() api.Question {
 }
 
 // What is pasted, and a key that lets go of what the mouse selects, are keys to the guard.
-func TestInboxWaitsForAQuietKeyboard(t *testing.T) {
-	t.Parallel()
+func TestInboxWaitsForAQuietKeyboard(t *testing.T) { alone(t, testInboxWaitsForAQuietKeyboard) }
+
+func testInboxWaitsForAQuietKeyboard(t *testing.T) {
 	c := liveScene(1, plainQuestion())
 	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
 	d.shows("$ go get")
@@ -86,8 +87,9 @@ func TestInboxWaitsForAQuietKeyboard(t *testing.T) {
 
 // Where there is no room for the list of what is held, or to name what is denied, nothing is
 // answered.
-func TestInboxNeedsRoom(t *testing.T) {
-	t.Parallel()
+func TestInboxNeedsRoom(t *testing.T) { alone(t, testInboxNeedsRoom) }
+
+func testInboxNeedsRoom(t *testing.T) {
 	c := liveScene(1, plainQuestion())
 	d := drive(t, c, 40, 12, Options{Config: themed("plain")})
 	d.shows("$ go get")
@@ -103,8 +105,9 @@ func TestInboxNeedsRoom(t *testing.T) {
 
 // What is held in all sessions is one list, that is answered where it stands: equal ones at
 // once, with the quiet time that every answer takes.
-func TestInboxAnswersEqualOnes(t *testing.T) {
-	t.Parallel()
+func TestInboxAnswersEqualOnes(t *testing.T) { alone(t, testInboxAnswersEqualOnes) }
+
+func testInboxAnswersEqualOnes(t *testing.T) {
 	q := plainQuestion()
 	c := liveScene(3, q)
 	askIn(c, "live0001", q, 3, "")
@@ -152,7 +155,7 @@ func TestInboxAnswersEqualOnes(t *testing.T) {
 	d.shows("nothing is held: what comes in a moment")
 	d.advance(4 * time.Second)
 	d.until("the list has the keys", func() bool { return !strings.Contains(d.text(), "Held in all") })
-	for _, k := range []string{"u", "n", "d"} { // keys that may still be for a question go nowhere
+	for _, k := range []string{"u", "d"} { // keys that may still be for a question go nowhere
 		d.press(k)
 		d.idle()
 		d.lacks("nothing was put into the trash")
@@ -162,8 +165,9 @@ func TestInboxAnswersEqualOnes(t *testing.T) {
 }
 
 // What is on the screen is new to the eye when the window comes back to the front.
-func TestInboxAfterAnotherWindow(t *testing.T) {
-	t.Parallel()
+func TestInboxAfterAnotherWindow(t *testing.T) { alone(t, testInboxAfterAnotherWindow) }
+
+func testInboxAfterAnotherWindow(t *testing.T) {
 	d := drive(t, liveScene(1, plainQuestion()), 120, 35, Options{Config: themed("plain")})
 	d.shows("$ go get")
 	d.press("tab")
@@ -188,8 +192,7 @@ func TestInboxMergesNothingElse(t *testing.T) {
 		"last time": func(q *api.Question, _ *api.Session) { q.Command.LastTime = "failed" },
 		"none":      func(*api.Question, *api.Session) {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			c := liveScene(2, plainQuestion())
 			q := plainQuestion()
 			unlock := c.lock()
@@ -206,21 +209,22 @@ func TestInboxMergesNothingElse(t *testing.T) {
 			if strings.Contains(d.text(), "2×") != (name == "none") {
 				t.Errorf("merged wrongly:\n%s", d.text())
 			}
-		})
+		}))
 	}
 }
 
 // An opened question lies below the list of all; the next one follows by itself, and what is
 // answered elsewhere goes with a word.
-func TestInboxOpens(t *testing.T) {
-	t.Parallel()
+func TestInboxOpens(t *testing.T) { alone(t, testInboxOpens) }
+
+func testInboxOpens(t *testing.T) {
 	c := liveScene(3, sceneEdit())
 	askIn(c, "live0001", plainQuestion(), 3, "")
 	askIn(c, "live0002", plainQuestion(), 9, "make clean")
 	d := drive(t, c, 80, 24, Options{Config: themed("plain")})
 	d.shows("3 questions")
 	inOrder(t, d.text(), "fix-tests", "agent-1", "agent-2") // an edit goes before commands
-	d.press("i")
+	d.press("tab")
 	d.calmly("y")
 	d.shows("edit held")
 	d.shows("return nil, ErrEmpty") // its differences are what is decided on
@@ -250,8 +254,9 @@ func TestInboxOpens(t *testing.T) {
 }
 
 // A question that is opened is read once all of it is in view, and then answered.
-func TestInboxAnswersWhatIsOpened(t *testing.T) {
-	t.Parallel()
+func TestInboxAnswersWhatIsOpened(t *testing.T) { alone(t, testInboxAnswersWhatIsOpened) }
+
+func testInboxAnswersWhatIsOpened(t *testing.T) {
 	d := drive(t, liveScene(2, plainQuestion()), 120, 35, Options{Config: themed("plain")})
 	d.shows("1 question ")
 	d.press("tab", "enter")
@@ -261,8 +266,9 @@ func TestInboxAnswersWhatIsOpened(t *testing.T) {
 }
 
 // An edit that is opened can be rolled back there: a reason may be given first.
-func TestInboxRollsBackAnEdit(t *testing.T) {
-	t.Parallel()
+func TestInboxRollsBackAnEdit(t *testing.T) { alone(t, testInboxRollsBackAnEdit) }
+
+func testInboxRollsBackAnEdit(t *testing.T) {
 	d := drive(t, liveScene(2, sceneEdit()), 120, 35, Options{Config: themed("plain")})
 	d.shows("1 question ")
 	d.press("tab", "enter")
@@ -274,8 +280,9 @@ func TestInboxRollsBackAnEdit(t *testing.T) {
 }
 
 // The selection stays on its question, whatever else is asked meanwhile.
-func TestInboxSelectionStays(t *testing.T) {
-	t.Parallel()
+func TestInboxSelectionStays(t *testing.T) { alone(t, testInboxSelectionStays) }
+
+func testInboxSelectionStays(t *testing.T) {
 	q := plainQuestion()
 	c := liveScene(3, q)
 	d := drive(t, c, 120, 35, Options{Config: themed("plain")})
@@ -293,8 +300,9 @@ func TestInboxSelectionStays(t *testing.T) {
 }
 
 // Who only watches decides nothing here either.
-func TestInboxWatching(t *testing.T) {
-	t.Parallel()
+func TestInboxWatching(t *testing.T) { alone(t, testInboxWatching) }
+
+func testInboxWatching(t *testing.T) {
 	c := liveScene(2, plainQuestion())
 	d := drive(t, c, 120, 35, Options{Config: themed("plain"), Watching: true})
 	d.shows("1 question ")
@@ -311,8 +319,9 @@ func TestInboxWatching(t *testing.T) {
 }
 
 // A session that ends while the list is shown says so, with the next steps.
-func TestHomeTellsOfAnEnd(t *testing.T) {
-	t.Parallel()
+func TestHomeTellsOfAnEnd(t *testing.T) { alone(t, testHomeTellsOfAnEnd) }
+
+func testHomeTellsOfAnEnd(t *testing.T) {
 	c := liveScene(2)
 	d := drive(t, c, 200, 50, Options{Config: themed("plain")})
 	d.shows("fix-tests")
@@ -358,8 +367,7 @@ func TestGoldenInbox(t *testing.T) {
 		{"ended", func() *fakeClient { return liveScene(2) }, nil, "· w apply…"},
 	} {
 		for _, size := range sizes {
-			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {
-				t.Parallel()
+			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), inBubble(func(t *testing.T) {
 				d := drive(t, s.c(), size[0], size[1], Options{Config: themed("dark"), Version: "v0.1.0", Here: "/home/ada/src/parser",
 					Start: func(context.Context, intent.Begin) (string, error) { return "", nil }})
 				d.shows("fix-tests")
@@ -395,7 +403,7 @@ func TestGoldenInbox(t *testing.T) {
 				d.advance(time.Second)
 				d.idle()
 				d.golden()
-			})
+			}))
 		}
 	}
 }

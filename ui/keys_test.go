@@ -2,6 +2,7 @@ package ui
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"stepbox/session/api"
@@ -9,7 +10,9 @@ import (
 )
 
 // A person's own leader and keys are what the screens name, and what works.
-func TestOwnKeys(t *testing.T) { // not beside others: keys are the process's
+func TestOwnKeys(t *testing.T) { synctest.Test(t, testOwnKeys) } // not beside others: keys are the process's
+
+func testOwnKeys(t *testing.T) {
 	a, of, ofLeader := keys.Arrange("ctrl+g", []keys.Change{{Name: "approve", Keys: []string{"v"}}, {Name: "actions", Keys: []string{"0"}}, {Place: keys.Decision, Name: "v", Keys: []string{"r"}}})
 	if ofLeader != nil || of[0] != nil || of[1] != nil || of[2] != nil {
 		t.Fatal(ofLeader, of)
@@ -39,8 +42,9 @@ func TestOwnKeys(t *testing.T) { // not beside others: keys are the process's
 }
 
 // ctrl+5 is what ctrl+] is sent as where ] needs AltGr; the agent has one and the same.
-func TestLeaderAsCtrl5(t *testing.T) {
-	t.Parallel()
+func TestLeaderAsCtrl5(t *testing.T) { alone(t, testLeaderAsCtrl5) }
+
+func testLeaderAsCtrl5(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press("ctrl+5", "ctrl+5", "x")
 	d.until("the agent got it", func() bool { return d.c.LastTerminal().Got() == "\x1dx" })

@@ -45,8 +45,9 @@ func (d *driver) where(words string) (x, y int) {
 
 // Every border moves by keys, after the leader too, and by the mouse; how it is left
 // is there again in the next run, for this kind of room alone.
-func TestPanesAreSized(t *testing.T) {
-	t.Parallel()
+func TestPanesAreSized(t *testing.T) { alone(t, testPanesAreSized) }
+
+func testPanesAreSized(t *testing.T) {
 	m := kept.Folder(t.TempDir())
 	d := laidOut(t, m, 120, 35)
 	changes, _ := d.where("2 Changes")
@@ -103,8 +104,9 @@ func TestPanesAreSized(t *testing.T) {
 
 // A key goes through the layouts, and none gives the Terminal the focus: the key
 // pressed again would be the agent's.
-func TestLayouts(t *testing.T) {
-	t.Parallel()
+func TestLayouts(t *testing.T) { alone(t, testLayouts) }
+
+func testLayouts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file") // where the folder should be
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -144,8 +146,9 @@ func TestLayouts(t *testing.T) {
 }
 
 // A person's settings say how it is at first.
-func TestLayoutOfSettings(t *testing.T) {
-	t.Parallel()
+func TestLayoutOfSettings(t *testing.T) { alone(t, testLayoutOfSettings) }
+
+func testLayoutOfSettings(t *testing.T) {
 	c := themed("plain")
 	c.Layout = intent.Deciding
 	d := drive(t, sceneWorkbench(), 120, 35, Options{Session: sceneSession().ID, Config: c})
@@ -157,8 +160,9 @@ func TestLayoutOfSettings(t *testing.T) {
 
 // T lists changed files without folders, which stays so in the next run; the cursor
 // stays on its file, or goes from a folder to what is in it.
-func TestTreeOrList(t *testing.T) {
-	t.Parallel()
+func TestTreeOrList(t *testing.T) { alone(t, testTreeOrList) }
+
+func testTreeOrList(t *testing.T) {
 	m := kept.Folder(t.TempDir())
 	d := laidOut(t, m, 120, 35)
 	d.press(leader, "2", "k")
@@ -184,8 +188,9 @@ func TestTreeOrList(t *testing.T) {
 
 // Where the old and the new text have room beside each other, they do: alone, or
 // where the layout for reviewing gives it.
-func TestSideBySideWhereThereIsRoom(t *testing.T) {
-	t.Parallel()
+func TestSideBySideWhereThereIsRoom(t *testing.T) { alone(t, testSideBySideWhereThereIsRoom) }
+
+func testSideBySideWhereThereIsRoom(t *testing.T) {
 	d := laidOut(t, kept.Folder(t.TempDir()), 200, 50)
 	beside := func() bool { return strings.Contains(d.text(), "│  11   func Parse") }
 	if d.press(leader, "2"); beside() {
@@ -205,8 +210,9 @@ func TestSideBySideWhereThereIsRoom(t *testing.T) {
 // Whatever a person does with the borders, the mouse and the size of their terminal:
 // one pane has the focus and is shown, Actions and the last line are, and the agent
 // gets none of the keys.
-func TestAnyArrangement(t *testing.T) {
-	t.Parallel()
+func TestAnyArrangement(t *testing.T) { alone(t, testAnyArrangement) }
+
+func testAnyArrangement(t *testing.T) {
 	d := laidOut(t, kept.Folder(t.TempDir()), 120, 35)
 	keys := []string{"<", ">", "(", ")", "z", "O", "2", "3", "4", "T", "t", "j", "G"}
 	random := rand.New(rand.NewPCG(1, 2))

@@ -20,8 +20,9 @@ import (
 	"stepbox/ui/kept"
 )
 
-func TestHomeAttachesAndComesBack(t *testing.T) {
-	t.Parallel()
+func TestHomeAttachesAndComesBack(t *testing.T) { alone(t, testHomeAttachesAndComesBack) }
+
+func testHomeAttachesAndComesBack(t *testing.T) {
 	d := drive(t, sceneWorkbench(), 100, 30, Options{Config: themed("plain")})
 	d.shows("fix-tests")
 	d.press("j", "k", "enter")
@@ -41,8 +42,9 @@ func TestHomeAttachesAndComesBack(t *testing.T) {
 
 // A new session is chosen from lists; enter at once starts one in this folder, as the last
 // one there was.
-func TestNewSession(t *testing.T) {
-	t.Parallel()
+func TestNewSession(t *testing.T) { alone(t, testNewSession) }
+
+func testNewSession(t *testing.T) {
 	begun := make(chan intent.Begin, 8)
 	o := Options{Config: themed("plain"), Here: "/home/ada/src/parser", Start: func(_ context.Context, b intent.Begin) (string, error) {
 		begun <- b
@@ -107,8 +109,9 @@ func TestNewSession(t *testing.T) {
 }
 
 // Where there is no session at all, a key starts the demo.
-func TestDemoIsOffered(t *testing.T) {
-	t.Parallel()
+func TestDemoIsOffered(t *testing.T) { alone(t, testDemoIsOffered) }
+
+func testDemoIsOffered(t *testing.T) {
 	asked := make(chan bool, 2)
 	o := Options{Config: themed("plain"), Start: func(context.Context, intent.Begin) (string, error) { return "", nil }, Demo: func(context.Context) (string, error) {
 		asked <- true
@@ -126,8 +129,9 @@ func TestDemoIsOffered(t *testing.T) {
 	d.lacks("demo")
 }
 
-func TestDetachSaysSo(t *testing.T) {
-	t.Parallel()
+func TestDetachSaysSo(t *testing.T) { alone(t, testDetachSaysSo) }
+
+func testDetachSaysSo(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "d")
 	d.until("it quits", func() bool { return d.quit })
@@ -137,8 +141,9 @@ func TestDetachSaysSo(t *testing.T) {
 }
 
 // What is said once the screens are left is for a terminal that may not be in UTF-8.
-func TestDetachSaysSoInASCII(t *testing.T) {
-	t.Parallel()
+func TestDetachSaysSoInASCII(t *testing.T) { alone(t, testDetachSaysSoInASCII) }
+
+func testDetachSaysSoInASCII(t *testing.T) {
 	c := sceneWorkbench()
 	s := sceneSession()
 	s.Name = "Л2J"
@@ -152,8 +157,9 @@ func TestDetachSaysSoInASCII(t *testing.T) {
 	}
 }
 
-func TestUnknownSession(t *testing.T) {
-	t.Parallel()
+func TestUnknownSession(t *testing.T) { alone(t, testUnknownSession) }
+
+func testUnknownSession(t *testing.T) {
 	d := drive(t, newFake(), 100, 30, Options{Session: "none"})
 	d.until("it quits", func() bool { return d.quit })
 	if err := d.m.err; err == nil || !strings.Contains(err.Error(), `cannot open session "none"`) {
@@ -161,15 +167,17 @@ func TestUnknownSession(t *testing.T) {
 	}
 }
 
-func TestLeaderTwiceSendsOne(t *testing.T) {
-	t.Parallel()
+func TestLeaderTwiceSendsOne(t *testing.T) { alone(t, testLeaderTwiceSendsOne) }
+
+func testLeaderTwiceSendsOne(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, leader, "x")
 	d.until("the agent got it", func() bool { return d.c.LastTerminal().Got() == "\x1dx" })
 }
 
-func TestBellAndTitleTell(t *testing.T) {
-	t.Parallel()
+func TestBellAndTitleTell(t *testing.T) { alone(t, testBellAndTitleTell) }
+
+func testBellAndTitleTell(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	if d.raw != "" || strings.Contains(d.frame.Title, "held") {
 		t.Errorf("rang without a reason: %q, %q", d.raw, d.frame.Title)
@@ -195,8 +203,9 @@ func TestBellAndTitleTell(t *testing.T) {
 	}
 }
 
-func TestHeldNeverStealsTheFocus(t *testing.T) {
-	t.Parallel()
+func TestHeldNeverStealsTheFocus(t *testing.T) { alone(t, testHeldNeverStealsTheFocus) }
+
+func testHeldNeverStealsTheFocus(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "2")
 	put(d, ask(6, 14, "rm x"))
@@ -207,8 +216,9 @@ func TestHeldNeverStealsTheFocus(t *testing.T) {
 	d.until("typed", func() bool { return d.c.LastTerminal().Got() == "z" })
 }
 
-func TestTabWalksWhatIsHeld(t *testing.T) {
-	t.Parallel()
+func TestTabWalksWhatIsHeld(t *testing.T) { alone(t, testTabWalksWhatIsHeld) }
+
+func testTabWalksWhatIsHeld(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	for i := range 3 {
 		put(d, ask(int64(6+i), 14+i, fmt.Sprintf("rm %d", i)))
@@ -230,8 +240,9 @@ func TestTabWalksWhatIsHeld(t *testing.T) {
 
 // Keys, pastes and resizes reach the agent whole and in the order of typing,
 // also while it floods its terminal and keys come faster than frames.
-func TestKeysKeepTheirOrderUnderFlood(t *testing.T) {
-	t.Parallel()
+func TestKeysKeepTheirOrderUnderFlood(t *testing.T) { alone(t, testKeysKeepTheirOrderUnderFlood) }
+
+func testKeysKeepTheirOrderUnderFlood(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	term := d.c.LastTerminal()
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -276,8 +287,9 @@ func TestKeysKeepTheirOrderUnderFlood(t *testing.T) {
 	t.Logf("slowest key, its frame included: %v", slowest)
 }
 
-func TestAgentThatDoesNotRead(t *testing.T) {
-	t.Parallel()
+func TestAgentThatDoesNotRead(t *testing.T) { alone(t, testAgentThatDoesNotRead) }
+
+func testAgentThatDoesNotRead(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.c.LastTerminal().Stick()
 	for range 5000 {
@@ -289,8 +301,9 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 	d.until("it can still be left", func() bool { return d.quit })
 }
 
-func TestDisconnectedIsVisible(t *testing.T) {
-	t.Parallel()
+func TestDisconnectedIsVisible(t *testing.T) { alone(t, testDisconnectedIsVisible) }
+
+func testDisconnectedIsVisible(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.c.Break(errors.New("connection reset"))
 	d.shows("DISCONNECTED")
@@ -300,8 +313,9 @@ func TestDisconnectedIsVisible(t *testing.T) {
 	d.shows("of 2 held")
 }
 
-func TestEndedSessionIsReadOnly(t *testing.T) {
-	t.Parallel()
+func TestEndedSessionIsReadOnly(t *testing.T) { alone(t, testEndedSessionIsReadOnly) }
+
+func testEndedSessionIsReadOnly(t *testing.T) {
 	c := sceneWorkbench(sceneQuestion())
 	d := bench(t, c, 120, 35, "plain")
 	s := sceneSession()
@@ -318,8 +332,9 @@ func TestEndedSessionIsReadOnly(t *testing.T) {
 	}
 }
 
-func TestThemeFollowsTheBackground(t *testing.T) {
-	t.Parallel()
+func TestThemeFollowsTheBackground(t *testing.T) { alone(t, testThemeFollowsTheBackground) }
+
+func testThemeFollowsTheBackground(t *testing.T) {
 	d := drive(t, newFake(), 80, 24, Options{})
 	dark := d.m.palette.Theme.Name
 	d.send(tea.BackgroundColorMsg{Color: white{}})
@@ -381,8 +396,9 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 // What takes long is said, with a mark that turns until it is done; then nothing ticks.
-func TestLongWorkIsSaid(t *testing.T) {
-	t.Parallel()
+func TestLongWorkIsSaid(t *testing.T) { alone(t, testLongWorkIsSaid) }
+
+func testLongWorkIsSaid(t *testing.T) {
 	c := sceneWorkbench()
 	d := bench(t, c, 120, 35, "plain")
 	hold := make(chan struct{})

@@ -24,6 +24,9 @@ func notifying(t *testing.T, yaml string, env map[string]string) *driver {
 		t.Fatal(c.Warnings)
 	}
 	c.Theme = "plain"
+	if bubbled() { // nobody changes it
+		c.File = ""
+	}
 	f := sceneWorkbench()
 	d := drive(t, f, 120, 35, Options{Session: sceneSession().ID, Config: c, Getenv: func(name string) string { return env[name] }})
 	d.until("the session is shown", func() bool { return d.m.bench != nil && d.m.bench.Arrived() && f.LastTerminal() != nil })
@@ -49,8 +52,7 @@ func TestNotifications(t *testing.T) {
 		{"auto, none", "notify: {bell: false, osc: auto}", map[string]string{"TERM": "xterm"}, nil, ""},
 		{"tmux", "notify: {bell: false, osc: 9}", map[string]string{"TMUX": "x"}, nil, "\x1bPtmux;\x1b\x1b]9;stepbox: 1 held – fix-tests › rm x,y\\x1b]0,t\\x07\a\x1b\\"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(c.name, inBubble(func(t *testing.T) {
 			d := notifying(t, c.yaml, c.env)
 			if c.focus != nil {
 				d.send(c.focus)
@@ -61,12 +63,13 @@ func TestNotifications(t *testing.T) {
 			if d.raw != c.want {
 				t.Errorf("it tells %q, not %q", d.raw, c.want)
 			}
-		})
+		}))
 	}
 }
 
-func TestNotifyAfter(t *testing.T) {
-	t.Parallel()
+func TestNotifyAfter(t *testing.T) { alone(t, testNotifyAfter) }
+
+func testNotifyAfter(t *testing.T) {
 	d := notifying(t, "notify: {after: 5s, title: false}", nil)
 	put(d, ask(6, 14, "rm x"))
 	d.shows("◆ #14 held")
@@ -80,8 +83,9 @@ func TestNotifyAfter(t *testing.T) {
 }
 
 // The command has texts as arguments, whatever they say; no shell reads them.
-func TestNotifyCommand(t *testing.T) {
-	t.Parallel()
+func TestNotifyCommand(t *testing.T) { alone(t, testNotifyCommand) }
+
+func testNotifyCommand(t *testing.T) {
 	dir := t.TempDir()
 	script, out := filepath.Join(dir, "tell"), filepath.Join(dir, "out")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '%s|%s|%s|%s' \"$1\" \"$2\" \"$3\" \"$STEPBOX_TEXT\" > "+out+".new && mv "+out+".new "+out+"\n"), 0o700); err != nil {
@@ -105,8 +109,9 @@ func TestNotifyCommand(t *testing.T) {
 	d.until("it has ended", func() bool { return !d.m.notify.runs })
 }
 
-func TestNotifyCommandFails(t *testing.T) {
-	t.Parallel()
+func TestNotifyCommandFails(t *testing.T) { alone(t, testNotifyCommandFails) }
+
+func testNotifyCommandFails(t *testing.T) {
 	d := notifying(t, "notify: {command: [/nowhere/at-all]}", nil)
 	put(d, ask(6, 14, "rm x"))
 	d.shows("notify.command failed")

@@ -10,8 +10,9 @@ import (
 )
 
 // What opens a plan is taken however fast it comes, and what follows is for the plan.
-func TestPlanOpensAtOnce(t *testing.T) {
-	t.Parallel()
+func TestPlanOpensAtOnce(t *testing.T) { alone(t, testPlanOpensAtOnce) }
+
+func testPlanOpensAtOnce(t *testing.T) {
 	for _, pause := range []time.Duration{0, 200 * time.Millisecond, 399 * time.Millisecond} {
 		d := bench(t, sceneWorkbench(), 120, 35, "plain")
 		d.press(leader, "4")
@@ -32,8 +33,9 @@ func TestPlanOpensAtOnce(t *testing.T) {
 
 // The same in an opened question: the reason of a denial is asked for at once, and nothing of
 // it answers; enter does when it came as fast.
-func TestReasonIsAskedAtOnce(t *testing.T) {
-	t.Parallel()
+func TestReasonIsAskedAtOnce(t *testing.T) { alone(t, testReasonIsAskedAtOnce) }
+
+func testReasonIsAskedAtOnce(t *testing.T) {
 	d := three(t, 120, 35)
 	d.press(leader, "a", "d", "b", "a", "d")
 	d.shows("Deny command")
@@ -48,23 +50,25 @@ func TestReasonIsAskedAtOnce(t *testing.T) {
 	}
 }
 
-// After a key that did nothing no other decides, until that could be read.
-func TestNothingIsDecidedAfterALostKey(t *testing.T) {
-	t.Parallel()
+// After a key that opened nothing the next one decides nothing, until that could be read.
+func TestNothingIsDecidedAfterALostKey(t *testing.T) { alone(t, testNothingIsDecidedAfterALostKey) }
+
+func testNothingIsDecidedAfterALostKey(t *testing.T) {
 	d := three(t, 120, 35)
 	d.press(leader, "4")
 	d.calmly("u") // it hasn't run
 	d.shows("nothing to roll back")
 	d.calmly("a")
 	d.decided()
-	d.shows("u, just before, did nothing")
+	d.shows("u, just before, opened nothing")
 	d.calmly("a") // again, having read that
 	d.decided(api.AnswerApprove)
 }
 
 // No key that means no elsewhere runs what is held.
-func TestNoRunsNothing(t *testing.T) {
-	t.Parallel()
+func TestNoRunsNothing(t *testing.T) { alone(t, testNoRunsNothing) }
+
+func testNoRunsNothing(t *testing.T) {
 	for _, to := range []string{"4", "a"} {
 		d := three(t, 120, 35)
 		d.press(leader, to)

@@ -34,7 +34,7 @@ func TestPictures(t *testing.T) {
 			return keysOn(nil, leader, "space", "w", leader, "space", "w", leader, "2", "w")(t, 160, 35, "light")
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := open(t)
 			d.idle()
 			d.advance(time.Second)
@@ -49,7 +49,7 @@ func TestPictures(t *testing.T) {
 			if want, err := os.ReadFile(file); err != nil || string(want) != got {
 				t.Errorf("%s is old (%v): go test ./ui -run TestPictures -update writes it", file, err)
 			}
-		})
+		}))
 	}
 }
 

@@ -18,8 +18,9 @@ func sceneEdit() api.Question {
 }
 
 // A question about changes has their differences, and has them read once.
-func TestEditHasItsDifferences(t *testing.T) {
-	t.Parallel()
+func TestEditHasItsDifferences(t *testing.T) { alone(t, testEditHasItsDifferences) }
+
+func testEditHasItsDifferences(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneEdit()), 120, 35, "plain")
 	before := len(d.c.DiffScopes())
 	d.press(leader, "a")
@@ -36,8 +37,9 @@ func TestEditHasItsDifferences(t *testing.T) {
 
 // What stands between a question and its answer comes last, and what all commands of
 // an agent have isn't shown with each.
-func TestReasonComesBeforeVariables(t *testing.T) {
-	t.Parallel()
+func TestReasonComesBeforeVariables(t *testing.T) { alone(t, testReasonComesBeforeVariables) }
+
+func testReasonComesBeforeVariables(t *testing.T) {
 	q := sceneQuestion()
 	q.Command.Env = []string{"LD_PRELOAD=./x.so"}
 	q.Command.EnvUsual = []string{"NO_COLOR=1", "PAGER=cat"}
@@ -52,8 +54,9 @@ func TestReasonComesBeforeVariables(t *testing.T) {
 }
 
 // What only reads the same isn't answered with it.
-func TestEqualOnesAreTheSame(t *testing.T) {
-	t.Parallel()
+func TestEqualOnesAreTheSame(t *testing.T) { alone(t, testEqualOnesAreTheSame) }
+
+func testEqualOnesAreTheSame(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	for i, same := range []string{"npm publish", "other bytes", ""} {
 		q := ask(int64(20+i), 20+i, "npm publish")
@@ -67,8 +70,9 @@ func TestEqualOnesAreTheSame(t *testing.T) {
 
 // One answer is for all that are the same, if they were named; another one that came
 // meanwhile begins the quiet time anew.
-func TestEqualOnes(t *testing.T) {
-	t.Parallel()
+func TestEqualOnes(t *testing.T) { alone(t, testEqualOnes) }
+
+func testEqualOnes(t *testing.T) {
 	a, b, other := ask(20, 20, "npm publish"), ask(21, 21, "npm publish"), ask(22, 22, "npm publish --force")
 	b.Hash, b.Command.Pid = "another", 7
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
@@ -101,8 +105,9 @@ func TestEqualOnes(t *testing.T) {
 }
 
 // In the list each row is answered by itself.
-func TestRowsAreAnsweredAlone(t *testing.T) {
-	t.Parallel()
+func TestRowsAreAnsweredAlone(t *testing.T) { alone(t, testRowsAreAnsweredAlone) }
+
+func testRowsAreAnsweredAlone(t *testing.T) {
 	a, b := ask(20, 20, "npm publish"), ask(21, 21, "npm publish")
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	put(d, a)
@@ -113,8 +118,9 @@ func TestRowsAreAnsweredAlone(t *testing.T) {
 }
 
 // Changes are taken back with a reason, which the agent is told.
-func TestTakenBackWithAReason(t *testing.T) {
-	t.Parallel()
+func TestTakenBackWithAReason(t *testing.T) { alone(t, testTakenBackWithAReason) }
+
+func testTakenBackWithAReason(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneEdit()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.shows("roll back, why…")
@@ -130,8 +136,9 @@ func TestTakenBackWithAReason(t *testing.T) {
 }
 
 // The changes of one file are named once, with the command that made them.
-func TestChangesOfACommand(t *testing.T) {
-	t.Parallel()
+func TestChangesOfACommand(t *testing.T) { alone(t, testChangesOfACommand) }
+
+func testChangesOfACommand(t *testing.T) {
 	q := sceneEdit()
 	q.Changes = q.Changes[:1]
 	c := sceneWorkbench(q)
@@ -148,8 +155,9 @@ func TestChangesOfACommand(t *testing.T) {
 }
 
 // A command that can't be let run before changes are kept or taken back leads to these.
-func TestChangesComeFirst(t *testing.T) {
-	t.Parallel()
+func TestChangesComeFirst(t *testing.T) { alone(t, testChangesComeFirst) }
+
+func testChangesComeFirst(t *testing.T) {
 	c := sceneWorkbench(sceneQuestion())
 	d := bench(t, c, 120, 35, "plain")
 	d.press(leader, "a")
@@ -168,8 +176,9 @@ func TestChangesComeFirst(t *testing.T) {
 }
 
 // A connection says how much the same program has sent and received there.
-func TestTrafficOfAConnection(t *testing.T) {
-	t.Parallel()
+func TestTrafficOfAConnection(t *testing.T) { alone(t, testTrafficOfAConnection) }
+
+func testTrafficOfAConnection(t *testing.T) {
 	q := sceneConnection()
 	c := sceneWorkbench(q)
 	at := func(id int64, program string, sent, received int64) api.Event {

@@ -53,8 +53,7 @@ func TestQuickAnswers(t *testing.T) {
 		"an edit, yes":        {sceneEdit(), func(d *driver) { d.lacks("ctrl+] y approve"); d.press(leader, "y"); d.shows("edit held") }, nil, "not kept yet: look at what it changed, then y keeps it", ""},
 		"an edit, no":         {sceneEdit(), func(d *driver) { d.press(leader, "x") }, nil, "Roll back what #10 changed?", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := bench(t, sceneWorkbench(), 120, 35, "plain")
 			if tt.q.Subject == api.SubjectEdit {
 				d.c.Put(api.Event{Question: &tt.q})
@@ -69,10 +68,14 @@ func TestQuickAnswers(t *testing.T) {
 			if got := d.c.LastTerminal().Got(); got != tt.typed {
 				t.Errorf("the agent had %q", got)
 			}
-		})
+		}))
 	}
+}
 
-	// One that has just come isn't answered.
+// One that has just come isn't answered.
+func TestQuickAnswersNothingNew(t *testing.T) { alone(t, testQuickAnswersNothingNew) }
+
+func testQuickAnswersNothingNew(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	put(d, ask(20, 20, "npm publish"))
 	d.press(leader, "y")
@@ -83,7 +86,10 @@ func TestQuickAnswers(t *testing.T) {
 // The same goes for the first moment after what had the keys closed by itself, as a plan does
 // once it was carried out.
 func TestNothingAfterADialogClosedIsTheAgents(t *testing.T) {
-	t.Parallel()
+	alone(t, testNothingAfterADialogClosedIsTheAgents)
+}
+
+func testNothingAfterADialogClosedIsTheAgents(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4", "k", "k", "k", leader, "1", leader, ":")
 	for _, k := range "roll back this" {
@@ -145,8 +151,7 @@ func TestNothingAfterADecisionIsTheAgents(t *testing.T) {
 			d.calmly("y")
 		}, toTerminal, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := bench(t, sceneWorkbench(tt.q), 120, 35, "plain")
 			d.m.bench.Link().Screen.With(func(e link.Emulator) { e.(*fakeEmulator).Mouse = uv.MouseModeClick })
 			d.advance(time.Second)
@@ -184,6 +189,6 @@ func TestNothingAfterADecisionIsTheAgents(t *testing.T) {
 			d.advance(time.Second)
 			d.press("l")
 			d.until("the keys are the agent's again", func() bool { return d.c.LastTerminal().Got() == "l" })
-		})
+		}))
 	}
 }

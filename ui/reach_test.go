@@ -61,8 +61,7 @@ func TestConnectionIsAnswered(t *testing.T) {
 		{"walked to", []string{leader, "4", "g", "tab"}, "a", nil, api.AnswerApprove},
 	} {
 		for _, size := range sizes {
-			t.Run(fmt.Sprint(c.name, size[0]), func(t *testing.T) {
-				t.Parallel()
+			t.Run(fmt.Sprint(c.name, size[0]), inBubble(func(t *testing.T) {
 				d := bench(t, sceneWorkbench(sceneConnection()), size[0], size[1], "plain")
 				d.press(c.open...)
 				d.press(c.key)
@@ -76,14 +75,16 @@ func TestConnectionIsAnswered(t *testing.T) {
 				if x := d.c.Decisions()[0]; x.Question != 7 || x.Hash != "h7" {
 					t.Errorf("it answers %+v", x)
 				}
-			})
+			}))
 		}
 	}
 }
 
 // While it is tried again and again, the keys for it go on counting; a question that is
 // another one takes none at once.
-func TestTriesMoveOn(t *testing.T) {
+func TestTriesMoveOn(t *testing.T) { alone(t, testTriesMoveOn) }
+
+func testTriesMoveOn(t *testing.T) {
 	for _, open := range [][]string{{leader, "3"}, {leader, "4"}, {leader, "a"}} {
 		q := sceneConnection()
 		d := bench(t, sceneWorkbench(q), 200, 50, "plain")
@@ -115,7 +116,9 @@ func TestTriesMoveOn(t *testing.T) {
 }
 
 // Too many to ask about one by one can be denied together, and not allowed.
-func TestFloodIsDenied(t *testing.T) {
+func TestFloodIsDenied(t *testing.T) { alone(t, testFloodIsDenied) }
+
+func testFloodIsDenied(t *testing.T) {
 	for _, open := range [][]string{{leader, "3"}, {leader, "4"}, {leader, "a"}} {
 		d := bench(t, sceneWorkbench(sceneFlood()), 80, 24, "plain")
 		d.press(open...)
@@ -128,7 +131,9 @@ func TestFloodIsDenied(t *testing.T) {
 }
 
 // Which questions come about what makes no screen fail, whatever is pressed.
-func TestConnectionsBearEveryKey(t *testing.T) {
+func TestConnectionsBearEveryKey(t *testing.T) { alone(t, testConnectionsBearEveryKey) }
+
+func testConnectionsBearEveryKey(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneConnection(), sceneFlood(), sceneQuestion()), 120, 35, "plain")
 	for _, pane := range []string{"3", "4"} {
 		for _, row := range []string{"g", "G", "k"} {

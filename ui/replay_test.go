@@ -169,18 +169,19 @@ func TestGoldenReplay(t *testing.T) {
 	}
 	for name, open := range scenes {
 		for _, size := range sizes {
-			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
-				t.Parallel()
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), inBubble(func(t *testing.T) {
 				d := open(t, size[0], size[1])
 				d.idle()
 				d.golden()
-			})
+			}))
 		}
 	}
 }
 
 // All that the workbench shows is as it was, and comes back as it is.
-func TestReplayShowsWhatWas(t *testing.T) {
+func TestReplayShowsWhatWas(t *testing.T) { alone(t, testReplayShowsWhatWas) }
+
+func testReplayShowsWhatWas(t *testing.T) {
 	d := ended(t, 120, 35)
 	d.lacks("FAIL: TestParse/empty\n")
 	d.press("home")
@@ -212,7 +213,9 @@ func TestReplayShowsWhatWas(t *testing.T) {
 }
 
 // A long session's course is there with some of its marks at once, and steps know all.
-func TestLongCourse(t *testing.T) {
+func TestLongCourse(t *testing.T) { alone(t, testLongCourse) }
+
+func testLongCourse(t *testing.T) {
 	c := sceneRecord(false)
 	c.SetRecord(func(r *record) {
 		last := r.course.Marks[len(r.course.Marks)-1]
@@ -226,7 +229,9 @@ func TestLongCourse(t *testing.T) {
 	d.at("00:13:20")
 }
 
-func TestReplayKeys(t *testing.T) {
+func TestReplayKeys(t *testing.T) { alone(t, testReplayKeys) }
+
+func testReplayKeys(t *testing.T) {
 	d := ended(t, 120, 35)
 	d.press("left", "left", "right") // each from where the one before goes
 	d.at("00:14:04")
@@ -274,7 +279,9 @@ func TestReplayKeys(t *testing.T) {
 	d.shows("■ 00:14:09")
 }
 
-func TestReplayPlays(t *testing.T) {
+func TestReplayPlays(t *testing.T) { alone(t, testReplayPlays) }
+
+func testReplayPlays(t *testing.T) {
 	c := sceneRecord(false)
 	c.SetRecord(func(r *record) { // in a session of a second
 		r.printed = []piece{{off: 300 * time.Millisecond, data: "first\n"}, {off: 900 * time.Millisecond, data: "second\n"}}
@@ -305,7 +312,9 @@ func TestReplayPlays(t *testing.T) {
 }
 
 // A session is called what it is called now, at every moment of its record.
-func TestReplayOfRenamed(t *testing.T) {
+func TestReplayOfRenamed(t *testing.T) { alone(t, testReplayOfRenamed) }
+
+func testReplayOfRenamed(t *testing.T) {
 	c := sceneRecord(false)
 	c.list[0].Name = "renamed"
 	d := bench(t, c, 120, 35, "plain")
@@ -319,7 +328,9 @@ func TestReplayOfRenamed(t *testing.T) {
 }
 
 // The details of an action have the programs as they stood by then.
-func TestReplayDetails(t *testing.T) {
+func TestReplayDetails(t *testing.T) { alone(t, testReplayDetails) }
+
+func testReplayDetails(t *testing.T) {
 	c := sceneRecord(false)
 	at := newScene().Execs[0].At
 	c.execs[11] = []api.Exec{
@@ -343,7 +354,9 @@ func TestReplayDetails(t *testing.T) {
 
 // Of a live session, what plays until now stands there: nobody who looks back types to
 // the agent before going live by a key, nor has a say in the size of its terminal.
-func TestReplayStandsAtNow(t *testing.T) {
+func TestReplayStandsAtNow(t *testing.T) { alone(t, testReplayStandsAtNow) }
+
+func testReplayStandsAtNow(t *testing.T) {
 	c := sceneRecord(true)
 	reads := make(chan struct{}, 100)
 	c.SetRecord(func(r *record) {
@@ -386,7 +399,9 @@ func TestReplayStandsAtNow(t *testing.T) {
 
 // A note is told as news when it comes, and not when it was recorded before, however late
 // it is read.
-func TestOldNotesAreNoNews(t *testing.T) {
+func TestOldNotesAreNoNews(t *testing.T) { alone(t, testOldNotesAreNoNews) }
+
+func testOldNotesAreNoNews(t *testing.T) {
 	c := sceneRecord(true)
 	d := bench(t, c, 120, 35, "plain")
 	c.Put(api.Event{At: sceneNow.Add(-time.Hour), Note: &api.Note{Text: "an old note"}})
@@ -399,7 +414,9 @@ func TestOldNotesAreNoNews(t *testing.T) {
 
 // What a session warned of while it started, before its screen was there, is told; what it
 // warned of long ago isn't.
-func TestWarningsOfTheStart(t *testing.T) {
+func TestWarningsOfTheStart(t *testing.T) { alone(t, testWarningsOfTheStart) }
+
+func testWarningsOfTheStart(t *testing.T) {
 	c := sceneRecord(true)
 	c.Put(api.Event{At: sceneNow.Add(-time.Second), Note: &api.Note{Text: "nobody confirmed it", Warn: true}})
 	c.Put(api.Event{At: sceneNow.Add(-time.Hour), Note: &api.Note{Text: "an old warning", Warn: true}})
@@ -408,7 +425,9 @@ func TestWarningsOfTheStart(t *testing.T) {
 
 // What a new session warns of is told before what came along of the person's, and neither
 // in the place of the other, in whichever order they come.
-func TestWarningsAreToldFirst(t *testing.T) {
+func TestWarningsAreToldFirst(t *testing.T) { alone(t, testWarningsAreToldFirst) }
+
+func testWarningsAreToldFirst(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		c := sceneRecord(true)
 		s := sceneSession()
@@ -433,7 +452,9 @@ func TestWarningsAreToldFirst(t *testing.T) {
 }
 
 // A replay that a live session is opened with asks for no size either.
-func TestReplayAsksForNoSize(t *testing.T) {
+func TestReplayAsksForNoSize(t *testing.T) { alone(t, testReplayAsksForNoSize) }
+
+func testReplayAsksForNoSize(t *testing.T) {
 	s := newScene()
 	c := sceneRecord(true)
 	d := drive(t, c, 80, 24, Options{Session: s.Sessions[0].ID, Replay: &Replay{At: "+10m", Speed: 1}})
@@ -445,7 +466,9 @@ func TestReplayAsksForNoSize(t *testing.T) {
 }
 
 // From a list to the moment when what is selected began.
-func TestReplayOfSelected(t *testing.T) {
+func TestReplayOfSelected(t *testing.T) { alone(t, testReplayOfSelected) }
+
+func testReplayOfSelected(t *testing.T) {
 	d := ended(t, 120, 35)
 	d.press("4", "k", "k", "@") // 11 is two above 13
 	d.at("00:12:40")
@@ -464,7 +487,9 @@ func TestReplayOfSelected(t *testing.T) {
 }
 
 // However many steps back are still to be made, a jump comes before them.
-func TestReplayJumpsOutOfSteps(t *testing.T) {
+func TestReplayJumpsOutOfSteps(t *testing.T) { alone(t, testReplayJumpsOutOfSteps) }
+
+func testReplayJumpsOutOfSteps(t *testing.T) {
 	c := sceneRecord(false)
 	d := bench(t, c, 120, 35, "plain")
 	d.shows("■ 00:14:09")
@@ -495,7 +520,9 @@ func TestReplayJumpsOutOfSteps(t *testing.T) {
 	}
 }
 
-func TestReplaySearches(t *testing.T) {
+func TestReplaySearches(t *testing.T) { alone(t, testReplaySearches) }
+
+func testReplaySearches(t *testing.T) {
 	c := sceneRecord(false)
 	ten := seqOf(c, 10, api.MarkEdit)
 	c.SetRecord(func(r *record) {
@@ -558,8 +585,9 @@ func TestReplaySearches(t *testing.T) {
 }
 
 // Where it is wide, the last line has the keys that look back at what is selected.
-func TestLastLineLooksBack(t *testing.T) {
-	t.Parallel()
+func TestLastLineLooksBack(t *testing.T) { alone(t, testLastLineLooksBack) }
+
+func testLastLineLooksBack(t *testing.T) {
 	for _, cols := range []int{80, 120, 200} {
 		d := ended(t, cols, 35)
 		d.press("4", "k")
@@ -577,8 +605,9 @@ func TestLastLineLooksBack(t *testing.T) {
 }
 
 // A session that was searched for opens at the place that was chosen, and goes on to the next.
-func TestSearchIsTakenAlong(t *testing.T) {
-	t.Parallel()
+func TestSearchIsTakenAlong(t *testing.T) { alone(t, testSearchIsTakenAlong) }
+
+func testSearchIsTakenAlong(t *testing.T) {
 	c := sceneRecord(false)
 	c.SetRecord(func(r *record) {
 		r.found = []api.Hit{
@@ -619,8 +648,9 @@ func TestSearchIsTakenAlong(t *testing.T) {
 
 // An enter that is pressed before the list is of what was typed opens what is found first,
 // and what is typed until then isn't taken for more of the search.
-func TestSearchWaitsForItsList(t *testing.T) {
-	t.Parallel()
+func TestSearchWaitsForItsList(t *testing.T) { alone(t, testSearchWaitsForItsList) }
+
+func testSearchWaitsForItsList(t *testing.T) {
 	c := sceneRecord(false)
 	c.SetRecord(func(r *record) {
 		r.found = []api.Hit{{Kind: api.HitTerminal, Offset: 10*time.Minute + 40*time.Second, Text: "fix-tests one"}}
@@ -649,7 +679,9 @@ func TestSearchWaitsForItsList(t *testing.T) {
 	d.shows("✗ fix-tests")
 }
 
-func TestReplayMouse(t *testing.T) {
+func TestReplayMouse(t *testing.T) { alone(t, testReplayMouse) }
+
+func testReplayMouse(t *testing.T) {
 	d := ended(t, 120, 35)
 	row := d.m.rows - 2
 	line := []rune(strings.Split(d.text(), "\n")[row])
@@ -666,6 +698,10 @@ func TestReplayMouse(t *testing.T) {
 
 // The course of a session that goes on is read on when there is more, and keeps its marks.
 func TestReplayReadsTheCourseOnWhenThereIsMore(t *testing.T) {
+	alone(t, testReplayReadsTheCourseOnWhenThereIsMore)
+}
+
+func testReplayReadsTheCourseOnWhenThereIsMore(t *testing.T) {
 	c := sceneRecord(true, sceneQuestion())
 	all := slices.Clone(c.events)
 	var reads atomic.Int64
@@ -695,7 +731,9 @@ func TestReplayReadsTheCourseOnWhenThereIsMore(t *testing.T) {
 }
 
 // Nothing can be decided on what was, and what is held now is never hidden.
-func TestReplayDecidesNothing(t *testing.T) {
+func TestReplayDecidesNothing(t *testing.T) { alone(t, testReplayDecidesNothing) }
+
+func testReplayDecidesNothing(t *testing.T) {
 	q := sceneQuestion()
 	d := bench(t, sceneRecord(true, q), 120, 35, "plain")
 	d.press("x") // the agent's
@@ -744,8 +782,9 @@ func TestReplayDecidesNothing(t *testing.T) {
 }
 
 // A session that ends while it is looked back at has all of its course at once.
-func TestEndWhileLookedBack(t *testing.T) {
-	t.Parallel()
+func TestEndWhileLookedBack(t *testing.T) { alone(t, testEndWhileLookedBack) }
+
+func testEndWhileLookedBack(t *testing.T) {
 	c := sceneRecord(true)
 	d := bench(t, c, 120, 35, "plain")
 	d.press(leader, "r")
@@ -768,7 +807,9 @@ func TestEndWhileLookedBack(t *testing.T) {
 }
 
 // A session that is removed while it is replayed, or can't be, says so.
-func TestReplayOfWhatIsGone(t *testing.T) {
+func TestReplayOfWhatIsGone(t *testing.T) { alone(t, testReplayOfWhatIsGone) }
+
+func testReplayOfWhatIsGone(t *testing.T) {
 	d := ended(t, 120, 35)
 	d.press("home")
 	d.at("00:00:00")
@@ -794,7 +835,9 @@ func TestReplayOfWhatIsGone(t *testing.T) {
 }
 
 // Time that runs backwards in a record, and a frame of no size.
-func TestReplayOfOddRecords(t *testing.T) {
+func TestReplayOfOddRecords(t *testing.T) { alone(t, testReplayOfOddRecords) }
+
+func testReplayOfOddRecords(t *testing.T) {
 	c := sceneRecord(false)
 	back := api.Action{N: 20, Kind: api.KindCommand, State: api.ActionRunning, Title: "from before", StartedAt: sceneNow.Add(-time.Hour)}
 	c.Put(api.Event{At: sceneNow.Add(-time.Hour), Action: &back})
@@ -819,8 +862,9 @@ func TestReplayOfOddRecords(t *testing.T) {
 }
 
 // A fork from a replay is of the moment that is shown, and asks first.
-func TestReplayForks(t *testing.T) {
-	t.Parallel()
+func TestReplayForks(t *testing.T) { alone(t, testReplayForks) }
+
+func testReplayForks(t *testing.T) {
 	c := sceneRecord(false)
 	forked := make(chan api.Moment, 8)
 	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain"), Fork: func(_ context.Context, _ string, at api.Moment) (string, error) {
@@ -843,8 +887,9 @@ func TestReplayForks(t *testing.T) {
 
 // What of the terminal is lost is said where it is come by, at a jump and while it plays:
 // the screen of before it would pass for that moment.
-func TestReplayTellsWhatIsLost(t *testing.T) {
-	t.Parallel()
+func TestReplayTellsWhatIsLost(t *testing.T) { alone(t, testReplayTellsWhatIsLost) }
+
+func testReplayTellsWhatIsLost(t *testing.T) {
 	c := sceneRecord(false)
 	c.SetRecord(func(r *record) {
 		r.printed = []piece{{off: time.Second, data: "as it was"}, {off: 2 * time.Second, lost: "nobody can read this"}}
@@ -865,7 +910,9 @@ func TestReplayTellsWhatIsLost(t *testing.T) {
 
 // What came along of the person's is told when the session was just started, not when one
 // comes back to it.
-func TestBroughtIsTold(t *testing.T) {
+func TestBroughtIsTold(t *testing.T) { alone(t, testBroughtIsTold) }
+
+func testBroughtIsTold(t *testing.T) {
 	for began, told := range map[time.Duration]bool{0: true, -time.Hour: false} {
 		c := sceneRecord(true)
 		s := sceneSession()

@@ -10,7 +10,9 @@ import (
 // A session's replay is what is shown first when it is asked for so: at a moment, or
 // playing from the beginning. That is where it began to print, not its first event: all
 // of an import's are from when it was made.
-func TestBeginsWithTheReplay(t *testing.T) {
+func TestBeginsWithTheReplay(t *testing.T) { alone(t, testBeginsWithTheReplay) }
+
+func testBeginsWithTheReplay(t *testing.T) {
 	for _, c := range []struct {
 		at    api.Moment
 		first time.Duration
@@ -36,7 +38,9 @@ func TestBeginsWithTheReplay(t *testing.T) {
 }
 
 // Where no action ran the steps go to where printing went on.
-func TestStepsWithoutActions(t *testing.T) {
+func TestStepsWithoutActions(t *testing.T) { alone(t, testStepsWithoutActions) }
+
+func testStepsWithoutActions(t *testing.T) {
 	s := newScene()
 	ses := s.Sessions[0]
 	c := newFake(s.Sessions...)

@@ -37,8 +37,7 @@ func TestRequestIsAnswered(t *testing.T) {
 			{"for the session", []string{leader, "a"}, []string{"A"}, true, api.AnswerApprove, api.ExtentSession},
 			{"denied", []string{leader, "a"}, []string{"d", "enter"}, false, api.AnswerDeny, ""},
 		} {
-			t.Run(fmt.Sprint(c.name, size[0]), func(t *testing.T) {
-				t.Parallel()
+			t.Run(fmt.Sprint(c.name, size[0]), inBubble(func(t *testing.T) {
 				d := bench(t, sceneWorkbench(sceneRequest(c.lasts)), size[0], size[1], "plain")
 				d.press(c.open...)
 				d.decided()
@@ -47,13 +46,15 @@ func TestRequestIsAnswered(t *testing.T) {
 				if x := d.c.Decisions()[0]; x.Question != 9 || x.Hash != "h9" || x.For != c.holds && !(x.For == api.ExtentOnce && c.holds == "") {
 					t.Errorf("it answers %+v", x)
 				}
-			})
+			}))
 		}
 	}
 }
 
 // What can't last isn't let last, and keys for commands do nothing.
-func TestRequestIsAnsweredOnce(t *testing.T) {
+func TestRequestIsAnsweredOnce(t *testing.T) { alone(t, testRequestIsAnsweredOnce) }
+
+func testRequestIsAnsweredOnce(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneRequest(false)), 120, 35, "plain")
 	d.press(leader, "a")
 	d.calmly("A")

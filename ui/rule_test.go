@@ -27,14 +27,13 @@ func proposing(t *testing.T, cols, rows int, theme string) *driver {
 
 // The rule and for how long it holds are chosen; the answer has both, and what takes it
 // back is said.
-func TestAnswerBecomesARule(t *testing.T) {
-	t.Parallel()
+func TestAnswerBecomesARule(t *testing.T) { alone(t, testAnswerBecomesARule) }
+
+func testAnswerBecomesARule(t *testing.T) {
 	for _, open := range [][]string{{leader, "3"}, {leader, "4"}, {leader, "a"}} {
 		d := proposing(t, 200, 50, "plain")
 		d.press(open...)
 		d.press("A")
-		d.lacks("Make it a rule")
-		d.calmly("A")
 		d.shows("Make it a rule")
 		d.press("enter")
 		d.decided()
@@ -57,8 +56,9 @@ func TestAnswerBecomesARule(t *testing.T) {
 }
 
 // A question on which no rule that allows counts says why, and so does what makes rules.
-func TestSaysWhyNoRuleCounts(t *testing.T) {
-	t.Parallel()
+func TestSaysWhyNoRuleCounts(t *testing.T) { alone(t, testSaysWhyNoRuleCounts) }
+
+func testSaysWhyNoRuleCounts(t *testing.T) {
 	q := sceneQuestion()
 	d := bench(t, sceneWorkbench(q), 80, 24, "plain")
 	d.press(leader, "a")
@@ -77,8 +77,9 @@ func TestSaysWhyNoRuleCounts(t *testing.T) {
 }
 
 // Esc leaves without an answer, and one that is answered elsewhere takes none.
-func TestRuleIsLeft(t *testing.T) {
-	t.Parallel()
+func TestRuleIsLeft(t *testing.T) { alone(t, testRuleIsLeft) }
+
+func testRuleIsLeft(t *testing.T) {
 	d := proposing(t, 120, 35, "plain")
 	d.press(leader, "a")
 	d.calmly("A", "esc")
@@ -95,8 +96,9 @@ func TestRuleIsLeft(t *testing.T) {
 }
 
 // Where nothing is proposed, the narrowest rule can be made.
-func TestNothingIsProposed(t *testing.T) {
-	t.Parallel()
+func TestNothingIsProposed(t *testing.T) { alone(t, testNothingIsProposed) }
+
+func testNothingIsProposed(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneConnection(), sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.calmly("A")
@@ -110,8 +112,9 @@ func TestNothingIsProposed(t *testing.T) {
 }
 
 // A denial holds once, or for longer.
-func TestDenialHolds(t *testing.T) {
-	t.Parallel()
+func TestDenialHolds(t *testing.T) { alone(t, testDenialHolds) }
+
+func testDenialHolds(t *testing.T) {
 	d := proposing(t, 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("d")
@@ -131,8 +134,9 @@ func TestDenialHolds(t *testing.T) {
 }
 
 // What can be denied once only isn't said to be denied for longer.
-func TestDeniedOnceOnly(t *testing.T) {
-	t.Parallel()
+func TestDeniedOnceOnly(t *testing.T) { alone(t, testDeniedOnceOnly) }
+
+func testDeniedOnceOnly(t *testing.T) {
 	atALimit, action := sceneConnection(), sceneQuestion()
 	atALimit.Connection.Limit, action.Subject = "connections 2/min", api.SubjectLimit
 	for _, q := range []api.Question{sceneFlood(), atALimit, action} {
@@ -156,8 +160,9 @@ func TestDeniedOnceOnly(t *testing.T) {
 }
 
 // Why an answer isn't taken is there whole, with what to do about it at its end.
-func TestRefusedRuleSaysWhy(t *testing.T) {
-	t.Parallel()
+func TestRefusedRuleSaysWhy(t *testing.T) { alone(t, testRefusedRuleSaysWhy) }
+
+func testRefusedRuleSaysWhy(t *testing.T) {
 	d := proposing(t, 80, 24, "plain")
 	d.c.Refuse(func(api.Decision) *api.Problem {
 		return &api.Problem{Code: api.CodeInvalid, Message: `the policy "/home/me/projects/parser/.stepbox.yaml" isn't trusted, so nothing is put into it: look at it with stepbox policy trust`}
@@ -172,8 +177,9 @@ func TestRefusedRuleSaysWhy(t *testing.T) {
 
 // What was denied earlier is let through from its next try on by a rule, which one key
 // takes back.
-func TestDeniedEarlierIsAllowed(t *testing.T) {
-	t.Parallel()
+func TestDeniedEarlierIsAllowed(t *testing.T) { alone(t, testDeniedEarlierIsAllowed) }
+
+func testDeniedEarlierIsAllowed(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "3", "g")
 	d.calmly("a")
@@ -211,8 +217,9 @@ func TestDeniedEarlierIsAllowed(t *testing.T) {
 
 // What a person allowed once, or watch mode let pass, isn't allowed already: a rule can be
 // made of it, without which it is asked about again, or isn't reached.
-func TestLetThroughWithoutARule(t *testing.T) {
-	t.Parallel()
+func TestLetThroughWithoutARule(t *testing.T) { alone(t, testLetThroughWithoutARule) }
+
+func testLetThroughWithoutARule(t *testing.T) {
 	for _, rule := range []string{"approved by tui", "watch mode"} {
 		d := bench(t, sceneWorkbench(), 120, 35, "plain")
 		d.c.Put(api.Event{Attempt: &api.Attempt{
@@ -235,8 +242,9 @@ func TestLetThroughWithoutARule(t *testing.T) {
 }
 
 // What a policy denies isn't said to be allowed by a rule that it outranks.
-func TestDeniedForGood(t *testing.T) {
-	t.Parallel()
+func TestDeniedForGood(t *testing.T) { alone(t, testDeniedForGood) }
+
+func testDeniedForGood(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	a := api.Attempt{ID: 90, At: sceneNow, Protocol: "tcp", Name: "paste.example.org", Port: 443, Verdict: api.Deny, Rule: "deny *.example.org (your policy, line 3)"}
 	d.c.Put(api.Event{Attempt: &a})
@@ -264,8 +272,9 @@ func TestDeniedForGood(t *testing.T) {
 }
 
 // Of many destinations one is let through by a rule.
-func TestFloodHasRules(t *testing.T) {
-	t.Parallel()
+func TestFloodHasRules(t *testing.T) { alone(t, testFloodHasRules) }
+
+func testFloodHasRules(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneFlood()), 80, 24, "plain")
 	d.press(leader, "3")
 	d.calmly("A")
@@ -277,8 +286,9 @@ func TestFloodHasRules(t *testing.T) {
 
 // After the same answer several times it is offered by itself; that it comes while the
 // question stands begins no quiet time anew.
-func TestRuleIsOffered(t *testing.T) {
-	t.Parallel()
+func TestRuleIsOffered(t *testing.T) { alone(t, testRuleIsOffered) }
+
+func testRuleIsOffered(t *testing.T) {
 	q := sceneConnection()
 	d := proposing(t, 120, 35, "plain")
 	d.press(leader, "4")
@@ -297,8 +307,9 @@ func TestRuleIsOffered(t *testing.T) {
 }
 
 // An answer may do more than make a rule: that is said before it is given.
-func TestRuleSaysWhatElseRuns(t *testing.T) {
-	t.Parallel()
+func TestRuleSaysWhatElseRuns(t *testing.T) { alone(t, testRuleSaysWhatElseRuns) }
+
+func testRuleSaysWhatElseRuns(t *testing.T) {
 	other := sceneConnection()
 	other.ID, other.Hash = 8, "h8"
 	c := *other.Connection
@@ -322,8 +333,9 @@ func TestRuleSaysWhatElseRuns(t *testing.T) {
 }
 
 // A meaning that the list has no room for is shown whole.
-func TestRuleSaysWhatItMeans(t *testing.T) {
-	t.Parallel()
+func TestRuleSaysWhatItMeans(t *testing.T) { alone(t, testRuleSaysWhatItMeans) }
+
+func testRuleSaysWhatItMeans(t *testing.T) {
 	w := sceneWorkbench(sceneConnection())
 	w.Propose(7, api.Proposal{Pattern: "git config --global user.email ann@example.org", Means: "exactly this command"},
 		api.Proposal{Pattern: "git *", Means: "every git command, also those that other rules ask about"})
@@ -338,8 +350,9 @@ func TestRuleSaysWhatItMeans(t *testing.T) {
 
 // What enter would make a rule of has to have been in view whole: a long pattern's end, which
 // may be what makes it wide, what else it lets run, and for how long.
-func TestRuleIsReadFirst(t *testing.T) {
-	t.Parallel()
+func TestRuleIsReadFirst(t *testing.T) { alone(t, testRuleIsReadFirst) }
+
+func testRuleIsReadFirst(t *testing.T) {
 	long := "touch " + strings.Repeat("a", 150)
 	for _, size := range [][2]int{{80, 24}, {40, 12}} {
 		c := sceneWorkbench(ask(20, 20, long))
@@ -378,8 +391,9 @@ func TestRuleIsReadFirst(t *testing.T) {
 }
 
 // What stood there while the rules were looked up isn't what enter makes a rule of.
-func TestRuleIsReadOnceItIsThere(t *testing.T) {
-	t.Parallel()
+func TestRuleIsReadOnceItIsThere(t *testing.T) { alone(t, testRuleIsReadOnceItIsThere) }
+
+func testRuleIsReadOnceItIsThere(t *testing.T) {
 	c := sceneWorkbench(ask(20, 20, "touch a"))
 	c.Propose(20, api.Proposal{Pattern: "touch a", Means: "exactly this command", Once: []string{"rm -rf" + strings.Repeat(" b", 500) + " end"}})
 	d := bench(t, c, 80, 24, "plain")

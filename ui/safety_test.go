@@ -34,8 +34,9 @@ func put(d *driver, q api.Question) {
 }
 
 // Why a key did nothing is said no longer than it is so.
-func TestWhyIsSaidWhileItIsSo(t *testing.T) {
-	t.Parallel()
+func TestWhyIsSaidWhileItIsSo(t *testing.T) { alone(t, testWhyIsSaidWhileItIsSo) }
+
+func testWhyIsSaidWhileItIsSo(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "a")
 	d.shows("nothing is held")
@@ -43,8 +44,9 @@ func TestWhyIsSaidWhileItIsSo(t *testing.T) {
 	d.lacks("nothing is held")
 }
 
-func TestApproveAndDeny(t *testing.T) {
-	t.Parallel()
+func TestApproveAndDeny(t *testing.T) { alone(t, testApproveAndDeny) }
+
+func testApproveAndDeny(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("a")
@@ -69,8 +71,9 @@ func TestApproveAndDeny(t *testing.T) {
 }
 
 // What the agent said of a command that is held may be known only once its question is open.
-func TestWordsOfAQuestion(t *testing.T) {
-	t.Parallel()
+func TestWordsOfAQuestion(t *testing.T) { alone(t, testWordsOfAQuestion) }
+
+func testWordsOfAQuestion(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4", "enter")
 	d.shows("asked by")
@@ -80,8 +83,9 @@ func TestWordsOfAQuestion(t *testing.T) {
 	d.shows("I put it where it belongs")
 }
 
-func TestEveryAnswer(t *testing.T) {
-	t.Parallel()
+func TestEveryAnswer(t *testing.T) { alone(t, testEveryAnswer) }
+
+func testEveryAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		key    string
 		answer api.Answer
@@ -100,8 +104,9 @@ func TestEveryAnswer(t *testing.T) {
 
 // A person types to the agent when a question comes up: no key of theirs may
 // answer it, and none is taken from the agent.
-func TestKeysInFlightNeverAnswer(t *testing.T) {
-	t.Parallel()
+func TestKeysInFlightNeverAnswer(t *testing.T) { alone(t, testKeysInFlightNeverAnswer) }
+
+func testKeysInFlightNeverAnswer(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press("l", "s")
 	put(d, ask(6, 14, "rm notes"))
@@ -128,8 +133,9 @@ func TestKeysInFlightNeverAnswer(t *testing.T) {
 }
 
 // The leader and a open a question; however the keys are timed, they don't answer it.
-func TestOpeningNeverAnswers(t *testing.T) {
-	t.Parallel()
+func TestOpeningNeverAnswers(t *testing.T) { alone(t, testOpeningNeverAnswers) }
+
+func testOpeningNeverAnswers(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a", "a", "a")
 	d.decided()
@@ -142,8 +148,9 @@ func TestOpeningNeverAnswers(t *testing.T) {
 }
 
 // A question that is open isn't opened once more behind itself.
-func TestOpenedOnce(t *testing.T) {
-	t.Parallel()
+func TestOpenedOnce(t *testing.T) { alone(t, testOpenedOnce) }
+
+func testOpenedOnce(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a", leader, "a")
 	d.shows("command held")
@@ -153,8 +160,9 @@ func TestOpenedOnce(t *testing.T) {
 
 // A click that brings the window to the front is for the window. Any other one
 // focuses a pane and decides nothing.
-func TestClicksNeverDecide(t *testing.T) {
-	t.Parallel()
+func TestClicksNeverDecide(t *testing.T) { alone(t, testClicksNeverDecide) }
+
+func testClicksNeverDecide(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
@@ -189,8 +197,9 @@ func TestClicksNeverDecide(t *testing.T) {
 }
 
 // The same goes for a session that came while another window had the focus.
-func TestRefocusClickAfterOpening(t *testing.T) {
-	t.Parallel()
+func TestRefocusClickAfterOpening(t *testing.T) { alone(t, testRefocusClickAfterOpening) }
+
+func testRefocusClickAfterOpening(t *testing.T) {
 	d := drive(t, liveScene(1), 120, 35, Options{Config: themed("plain")})
 	d.idle()
 	d.press("enter")
@@ -208,8 +217,9 @@ func TestRefocusClickAfterOpening(t *testing.T) {
 }
 
 // The click that refocuses the window isn't handed to the agent either.
-func TestRefocusClickIsSwallowed(t *testing.T) {
-	t.Parallel()
+func TestRefocusClickIsSwallowed(t *testing.T) { alone(t, testRefocusClickIsSwallowed) }
+
+func testRefocusClickIsSwallowed(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "2")
 	d.send(tea.BlurMsg{})
@@ -231,8 +241,9 @@ func TestRefocusClickIsSwallowed(t *testing.T) {
 
 // While a question is read, another takes its place: a key for the old one must
 // not fall on the new one.
-func TestQuestionReplacedWhileRead(t *testing.T) {
-	t.Parallel()
+func TestQuestionReplacedWhileRead(t *testing.T) { alone(t, testQuestionReplacedWhileRead) }
+
+func testQuestionReplacedWhileRead(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
@@ -264,7 +275,7 @@ func TestQuestionReplacedWhileRead(t *testing.T) {
 func TestQuestionChangesWhileRead(t *testing.T) {
 	t.Parallel()
 	for _, place := range []string{"strip", "dialog"} {
-		t.Run(place, func(t *testing.T) {
+		t.Run(place, inBubble(func(t *testing.T) {
 			d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 			d.press(leader, "4")
 			if place == "dialog" {
@@ -282,13 +293,14 @@ func TestQuestionChangesWhileRead(t *testing.T) {
 			if got := d.c.Decisions()[0].Hash; got != q.Hash {
 				t.Errorf("answered %q, want what was shown last, %q", got, q.Hash)
 			}
-		})
+		}))
 	}
 }
 
 // A text that changes under the same hash is another text all the same.
-func TestTextChangesUnderTheSameHash(t *testing.T) {
-	t.Parallel()
+func TestTextChangesUnderTheSameHash(t *testing.T) { alone(t, testTextChangesUnderTheSameHash) }
+
+func testTextChangesUnderTheSameHash(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
@@ -303,8 +315,9 @@ func TestTextChangesUnderTheSameHash(t *testing.T) {
 
 // The question goes away between the look and the key, or someone else answers
 // first: told in words, nothing is applied.
-func TestStaleAnswersAreTold(t *testing.T) {
-	t.Parallel()
+func TestStaleAnswersAreTold(t *testing.T) { alone(t, testStaleAnswersAreTold) }
+
+func testStaleAnswersAreTold(t *testing.T) {
 	for code, words := range map[string]string{
 		api.CodeDecided: "someone else answered first",
 		api.CodeStale:   "isn't what you saw",
@@ -335,7 +348,7 @@ func TestRowMustShowWhatIsDecided(t *testing.T) {
 	tabs := ask(6, 14, `echo a\t\tb`)
 	tabs.Command.Unclear = true
 	for name, q := range map[string]api.Question{"other line": q, "too long": long, "variables": env, "pipeline": pipe, "own program": own, "tabs": tabs} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := bench(t, sceneWorkbench(), 120, 35, "plain")
 			put(d, q)
 			d.press(leader, "4")
@@ -344,9 +357,14 @@ func TestRowMustShowWhatIsDecided(t *testing.T) {
 			d.press("a")
 			d.decided()
 			d.shows("command held")
-		})
+		}))
 	}
-	// The action's title isn't the question's.
+}
+
+// The action's title isn't the question's.
+func TestRowOfAnotherTitleIsOpened(t *testing.T) { alone(t, testRowOfAnotherTitleIsOpened) }
+
+func testRowOfAnotherTitleIsOpened(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	a, ok := held(14, "ls"), ask(6, 14, "rm x")
 	d.c.Put(api.Event{Action: &a}, api.Event{Question: &ok})
@@ -358,8 +376,9 @@ func TestRowMustShowWhatIsDecided(t *testing.T) {
 }
 
 // A decision on a job covers each program of it, with its folder and variables.
-func TestAllOfAJobIsShown(t *testing.T) {
-	t.Parallel()
+func TestAllOfAJobIsShown(t *testing.T) { alone(t, testAllOfAJobIsShown) }
+
+func testAllOfAJobIsShown(t *testing.T) {
 	q := ask(6, 14, "cat list")
 	q.Command.Pipeline = []api.Command{{
 		Line: "sort", Program: "/bin/sort", Cwd: "/elsewhere", Env: []string{"LD_PRELOAD=/tmp/x.so"}, Truncated: true, Sources: []string{"/tmp/rc"},
@@ -374,8 +393,9 @@ func TestAllOfAJobIsShown(t *testing.T) {
 }
 
 // A typed backslash and n isn't the escape of a line break, which looks the same.
-func TestTypedEscapesAreNoWarning(t *testing.T) {
-	t.Parallel()
+func TestTypedEscapesAreNoWarning(t *testing.T) { alone(t, testTypedEscapesAreNoWarning) }
+
+func testTypedEscapesAreNoWarning(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	put(d, ask(6, 14, `printf 'a\nb'`))
 	d.press(leader, "a")
@@ -384,7 +404,10 @@ func TestTypedEscapesAreNoWarning(t *testing.T) {
 }
 
 func TestHiddenCharactersAreShownAndFlagged(t *testing.T) {
-	t.Parallel()
+	alone(t, testHiddenCharactersAreShownAndFlagged)
+}
+
+func testHiddenCharactersAreShownAndFlagged(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	q := ask(6, 14, "rm\t-rf\u200b \u202e/home\x1b[2K")
 	put(d, q)
@@ -405,7 +428,10 @@ func TestHiddenCharactersAreShownAndFlagged(t *testing.T) {
 // A command too long for the screen can't be approved before all of it was in
 // view; jumping to its end isn't reading it.
 func TestLongCommandMustBeScrolledThrough(t *testing.T) {
-	t.Parallel()
+	alone(t, testLongCommandMustBeScrolledThrough)
+}
+
+func testLongCommandMustBeScrolledThrough(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneLongQuestion()), 100, 30, "plain")
 	d.press(leader, "a")
 	d.shows("scroll through all of it first")
@@ -429,8 +455,9 @@ func TestLongCommandMustBeScrolledThrough(t *testing.T) {
 }
 
 // What was read of one text doesn't count for the next one, which is just as long.
-func TestReadingCountsForOneTextOnly(t *testing.T) {
-	t.Parallel()
+func TestReadingCountsForOneTextOnly(t *testing.T) { alone(t, testReadingCountsForOneTextOnly) }
+
+func testReadingCountsForOneTextOnly(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneLongQuestion()), 100, 30, "plain")
 	d.press(leader, "a")
 	for range 30 {
@@ -450,8 +477,9 @@ func TestReadingCountsForOneTextOnly(t *testing.T) {
 }
 
 // Resizing makes rows anew: what was seen at another width doesn't count.
-func TestResizeForgetsWhatWasSeen(t *testing.T) {
-	t.Parallel()
+func TestResizeForgetsWhatWasSeen(t *testing.T) { alone(t, testResizeForgetsWhatWasSeen) }
+
+func testResizeForgetsWhatWasSeen(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneLongQuestion()), 140, 40, "plain")
 	d.press(leader, "a")
 	d.shows("scroll through all of it first")
@@ -464,8 +492,9 @@ func TestResizeForgetsWhatWasSeen(t *testing.T) {
 // In the line for a reason, keys are text: none of them decides or grants
 // anything, enter denies exactly what was shown, and a question that changed
 // meanwhile isn't denied.
-func TestReasonLine(t *testing.T) {
-	t.Parallel()
+func TestReasonLine(t *testing.T) { alone(t, testReasonLine) }
+
+func testReasonLine(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("d")
@@ -482,8 +511,9 @@ func TestReasonLine(t *testing.T) {
 	d.decided()
 }
 
-func TestPasteNeverAnswers(t *testing.T) {
-	t.Parallel()
+func TestPasteNeverAnswers(t *testing.T) { alone(t, testPasteNeverAnswers) }
+
+func testPasteNeverAnswers(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
@@ -492,8 +522,9 @@ func TestPasteNeverAnswers(t *testing.T) {
 	d.decided()
 }
 
-func TestHeldKeyDoesNotRepeatIntoAnswer(t *testing.T) {
-	t.Parallel()
+func TestHeldKeyDoesNotRepeatIntoAnswer(t *testing.T) { alone(t, testHeldKeyDoesNotRepeatIntoAnswer) }
+
+func testHeldKeyDoesNotRepeatIntoAnswer(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
@@ -504,8 +535,9 @@ func TestHeldKeyDoesNotRepeatIntoAnswer(t *testing.T) {
 }
 
 // While the program was stopped, keys pile up: they were for what was seen before.
-func TestKeysAfterAStallDoNotCount(t *testing.T) {
-	t.Parallel()
+func TestKeysAfterAStallDoNotCount(t *testing.T) { alone(t, testKeysAfterAStallDoNotCount) }
+
+func testKeysAfterAStallDoNotCount(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.advance(time.Second)
@@ -514,8 +546,9 @@ func TestKeysAfterAStallDoNotCount(t *testing.T) {
 	d.decided()
 }
 
-func TestOneAnswerPerQuestion(t *testing.T) {
-	t.Parallel()
+func TestOneAnswerPerQuestion(t *testing.T) { alone(t, testOneAnswerPerQuestion) }
+
+func testOneAnswerPerQuestion(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4")
 	d.advance(time.Second)
@@ -525,8 +558,9 @@ func TestOneAnswerPerQuestion(t *testing.T) {
 	d.decided(api.AnswerApprove)
 }
 
-func TestUnavailableKeysSayWhy(t *testing.T) {
-	t.Parallel()
+func TestUnavailableKeysSayWhy(t *testing.T) { alone(t, testUnavailableKeysSayWhy) }
+
+func testUnavailableKeysSayWhy(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4")
 	d.press("3", "a")
@@ -559,7 +593,7 @@ func TestEditIsKeptOrTakenBack(t *testing.T) {
 		{[]string{"enter", "u", "esc"}, nil, false},
 		{[]string{"enter", "u", "y"}, nil, true},
 	} {
-		t.Run(strings.Join(tt.keys, ""), func(t *testing.T) {
+		t.Run(strings.Join(tt.keys, ""), inBubble(func(t *testing.T) {
 			d := bench(t, sceneWorkbench(), 120, 35, "plain")
 			d.c.Put(api.Event{Action: &a}, api.Event{Question: &q})
 			d.until("held", func() bool { return d.m.bench.Held() > 0 })
@@ -580,12 +614,13 @@ func TestEditIsKeptOrTakenBack(t *testing.T) {
 				d.shows("↶ rolled back: 2 files")
 				d.lacks("1 held")
 			}
-		})
+		}))
 	}
 }
 
-func TestRollbackShowsFilesAndAsksOnce(t *testing.T) {
-	t.Parallel()
+func TestRollbackShowsFilesAndAsksOnce(t *testing.T) { alone(t, testRollbackShowsFilesAndAsksOnce) }
+
+func testRollbackShowsFilesAndAsksOnce(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	for range 3 {
@@ -623,8 +658,9 @@ func of(actions ...int) api.RollbackRequest {
 
 // The files moved on between the list and the yes: the new list is shown, and
 // asks anew.
-func TestStaleRollbackPlan(t *testing.T) {
-	t.Parallel()
+func TestStaleRollbackPlan(t *testing.T) { alone(t, testStaleRollbackPlan) }
+
+func testStaleRollbackPlan(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	for range 3 {
@@ -650,8 +686,9 @@ func TestStaleRollbackPlan(t *testing.T) {
 	d.shows("rolled back: 3 files")
 }
 
-func TestKillAsks(t *testing.T) {
-	t.Parallel()
+func TestKillAsks(t *testing.T) { alone(t, testKillAsks) }
+
+func testKillAsks(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	a := held(14, "sleep 1000")
 	a.State = api.ActionRunning
@@ -672,8 +709,9 @@ func TestKillAsks(t *testing.T) {
 	d.shows("the sandbox was killed")
 }
 
-func TestModesPauseAndKeep(t *testing.T) {
-	t.Parallel()
+func TestModesPauseAndKeep(t *testing.T) { alone(t, testModesPauseAndKeep) }
+
+func testModesPauseAndKeep(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("c")
@@ -713,8 +751,9 @@ func TestModesPauseAndKeep(t *testing.T) {
 
 // Keeping goes on to the next action that waits for a word, or takes the selected
 // ones, of which those count that wait and aren't held.
-func TestKeepGoesOn(t *testing.T) {
-	t.Parallel()
+func TestKeepGoesOn(t *testing.T) { alone(t, testKeepGoesOn) }
+
+func testKeepGoesOn(t *testing.T) {
 	to5 := []string{leader, "4", "G", "k", "k", "k", "k", "k", "k", "k"} // the two of housekeeping are one row
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(to5...)
@@ -735,8 +774,9 @@ func TestKeepGoesOn(t *testing.T) {
 }
 
 // What is denied is said where there is room for the reason alone.
-func TestLowDenialSaysOfWhat(t *testing.T) {
-	t.Parallel()
+func TestLowDenialSaysOfWhat(t *testing.T) { alone(t, testLowDenialSaysOfWhat) }
+
+func testLowDenialSaysOfWhat(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 40, 12, "plain")
 	put(d, ask(20, 20, "npm publish"))
 	d.press(leader, "4")
@@ -746,8 +786,9 @@ func TestLowDenialSaysOfWhat(t *testing.T) {
 
 // A command from the palette decides as its key would: on what lay below all the
 // while, and the keyboard quiet. Too early it says so, and can be given again.
-func TestPaletteDecidesWhatLiesBelow(t *testing.T) {
-	t.Parallel()
+func TestPaletteDecidesWhatLiesBelow(t *testing.T) { alone(t, testPaletteDecidesWhatLiesBelow) }
+
+func testPaletteDecidesWhatLiesBelow(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	typed := func(words string) {
 		d.calmly(":")
@@ -788,8 +829,9 @@ func TestPaletteDecidesWhatLiesBelow(t *testing.T) {
 
 // Keys that scroll faster than frames are drawn go past nothing; what jumps is told how to get
 // back.
-func TestScrolledFasterThanDrawn(t *testing.T) {
-	t.Parallel()
+func TestScrolledFasterThanDrawn(t *testing.T) { alone(t, testScrolledFasterThanDrawn) }
+
+func testScrolledFasterThanDrawn(t *testing.T) {
 	d := bench(t, sceneWorkbench(ask(20, 20, "echo "+strings.Repeat("word ", 500))), 80, 24, "plain")
 	d.press(leader, "a")
 	for range 20 { // no frame between them
@@ -810,8 +852,9 @@ func TestScrolledFasterThanDrawn(t *testing.T) {
 }
 
 // What the panel of the leader's keys lay over isn't read.
-func TestPanelHidesWhatIsAsked(t *testing.T) {
-	t.Parallel()
+func TestPanelHidesWhatIsAsked(t *testing.T) { alone(t, testPanelHidesWhatIsAsked) }
+
+func testPanelHidesWhatIsAsked(t *testing.T) {
 	d := bench(t, sceneWorkbench(ask(20, 20, "echo "+strings.Repeat("word ", 300))), 80, 24, "plain")
 	d.press(leader, "a")
 	d.calmly(leader)
@@ -828,8 +871,9 @@ func TestPanelHidesWhatIsAsked(t *testing.T) {
 
 // Who would pause what was just paused, by whatever it was, doesn't let it go on: nor on a
 // terminal that doesn't show it yet.
-func TestPausedMeanwhile(t *testing.T) {
-	t.Parallel()
+func TestPausedMeanwhile(t *testing.T) { alone(t, testPausedMeanwhile) }
+
+func testPausedMeanwhile(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		d := bench(t, sceneWorkbench(), 120, 35, "plain")
 		d.press(leader, "4")
@@ -856,8 +900,9 @@ func TestPausedMeanwhile(t *testing.T) {
 }
 
 // A frozen agent goes on with a key that is meant: no held one, and none of a line.
-func TestStrayKeysThawNothing(t *testing.T) {
-	t.Parallel()
+func TestStrayKeysThawNothing(t *testing.T) { alone(t, testStrayKeysThawNothing) }
+
+func testStrayKeysThawNothing(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("c", "y")
@@ -877,8 +922,9 @@ func TestStrayKeysThawNothing(t *testing.T) {
 }
 
 // What is held while a mode's question is open is part of it.
-func TestModeAsksAboutWhatIsHeldNow(t *testing.T) {
-	t.Parallel()
+func TestModeAsksAboutWhatIsHeldNow(t *testing.T) { alone(t, testModeAsksAboutWhatIsHeldNow) }
+
+func testModeAsksAboutWhatIsHeldNow(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	d.calmly("c")

@@ -55,8 +55,9 @@ func (d *driver) selects(want string) {
 
 // The mouse selects text within the pane that it is dragged in, without its border, and
 // copies it.
-func TestDragSelects(t *testing.T) {
-	t.Parallel()
+func TestDragSelects(t *testing.T) { alone(t, testDragSelects) }
+
+func testDragSelects(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	between := func(mod tea.KeyMod, from, to, want string) {
 		t.Helper()
@@ -83,8 +84,9 @@ func TestDragSelects(t *testing.T) {
 }
 
 // On the list of sessions too, and in what lies over it.
-func TestDragSelectsAtHome(t *testing.T) {
-	t.Parallel()
+func TestDragSelectsAtHome(t *testing.T) { alone(t, testDragSelectsAtHome) }
+
+func testDragSelectsAtHome(t *testing.T) {
 	d := drive(t, many(3), 120, 35, Options{Config: themed("plain")})
 	between := func(from, to, want string) {
 		t.Helper()
@@ -129,8 +131,9 @@ func (d *driver) clicks(n int, words, want string) {
 }
 
 // A word by two clicks, a line by three; what was wrapped is one line.
-func TestClicksSelect(t *testing.T) {
-	t.Parallel()
+func TestClicksSelect(t *testing.T) { alone(t, testClicksSelect) }
+
+func testClicksSelect(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneLongQuestion()), 80, 24, "plain")
 	d.clicks(2, "failing", "failing")
 	d.clicks(2, "test.go:14", "parse_test.go:14:")
@@ -138,8 +141,9 @@ func TestClicksSelect(t *testing.T) {
 }
 
 // Beyond an edge it scrolls, and what was in view is selected too.
-func TestDragScrolls(t *testing.T) {
-	t.Parallel()
+func TestDragScrolls(t *testing.T) { alone(t, testDragScrolls) }
+
+func testDragScrolls(t *testing.T) {
 	d := printed(t, 200)
 	x, y := d.place("line 190 here")
 	d.send(click(x, y))
@@ -156,8 +160,9 @@ func TestDragScrolls(t *testing.T) {
 
 // While the agent has the mouse, dragging is the agent's, which is said; copy mode has it
 // for the person.
-func TestDragIsTheAgents(t *testing.T) {
-	t.Parallel()
+func TestDragIsTheAgents(t *testing.T) { alone(t, testDragIsTheAgents) }
+
+func testDragIsTheAgents(t *testing.T) {
 	d := printed(t, 40)
 	d.m.bench.Link().Screen.With(func(e link.Emulator) {
 		if fake, ok := e.(*fakeEmulator); ok {
@@ -178,8 +183,9 @@ func TestDragIsTheAgents(t *testing.T) {
 }
 
 // A key lets go of what the mouse selects, and is nobody else's; y copies it.
-func TestKeyWhileDragging(t *testing.T) {
-	t.Parallel()
+func TestKeyWhileDragging(t *testing.T) { alone(t, testKeyWhileDragging) }
+
+func testKeyWhileDragging(t *testing.T) {
 	d := printed(t, 40)
 	x, y := d.place("line 30 here")
 	down := func() {
@@ -204,8 +210,9 @@ func TestKeyWhileDragging(t *testing.T) {
 }
 
 // Text that a dialog wrapped is one line again.
-func TestDragInDialog(t *testing.T) {
-	t.Parallel()
+func TestDragInDialog(t *testing.T) { alone(t, testDragInDialog) }
+
+func testDragInDialog(t *testing.T) {
 	q := sceneQuestion()
 	q.Command.Line = "echo " + strings.Repeat("word ", 30) + "end"
 	q.Title, q.Command.Parts = q.Command.Line, []api.Part{{Text: q.Command.Line, Verdict: api.Ask}}
@@ -219,8 +226,9 @@ func TestDragInDialog(t *testing.T) {
 }
 
 // The leader ends what the mouse selects, and what follows it is the leader's.
-func TestLeaderEndsASelection(t *testing.T) {
-	t.Parallel()
+func TestLeaderEndsASelection(t *testing.T) { alone(t, testLeaderEndsASelection) }
+
+func testLeaderEndsASelection(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.send(click(5, 4))
 	d.send(tea.MouseMotionMsg{X: 30, Y: 5, Button: tea.MouseLeft})

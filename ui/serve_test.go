@@ -34,8 +34,9 @@ func serving(t *testing.T, o Options, pages ...api.WebPage) (d *driver, command 
 
 // The palette publishes a server that there is, and copies and opens the address of one
 // that is published.
-func TestServers(t *testing.T) {
-	t.Parallel()
+func TestServers(t *testing.T) { alone(t, testServers) }
+
+func testServers(t *testing.T) {
 	opened := make(chan string, 4)
 	d, command := serving(t, Options{Browse: func(_ context.Context, url string) error { opened <- url; return nil }})
 	command("publish port 3000")
@@ -56,8 +57,9 @@ func TestServers(t *testing.T) {
 
 // A page is shown whole before anything happens, and then the port that it leads back to
 // is published first; no key by itself opens it, and no address that isn't a page's is.
-func TestPages(t *testing.T) {
-	t.Parallel()
+func TestPages(t *testing.T) { alone(t, testPages) }
+
+func testPages(t *testing.T) {
 	opened := make(chan string, 4)
 	p, err := api.ParseWebPage(signIn)
 	if err != nil {

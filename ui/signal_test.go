@@ -48,8 +48,9 @@ func copying(text string) string {
 
 // An agent's bell rings, at most every two seconds, and its notifications are told as ours,
 // few of them and without anything that acts.
-func TestAgentSignals(t *testing.T) {
-	t.Parallel()
+func TestAgentSignals(t *testing.T) { alone(t, testAgentSignals) }
+
+func testAgentSignals(t *testing.T) {
 	set := themed("plain")
 	set.Notify.OSC = "9"
 	d := joined(t, Options{Config: set})
@@ -96,8 +97,9 @@ func TestAgentSignals(t *testing.T) {
 
 // What an agent copies is asked about once. The question comes when it is opened, its yes has
 // to wait as any, and a no holds.
-func TestAgentCopies(t *testing.T) {
-	t.Parallel()
+func TestAgentCopies(t *testing.T) { alone(t, testAgentCopies) }
+
+func testAgentCopies(t *testing.T) {
 	d := joined(t, Options{})
 	d.prints(copying("some text\n\x1b[31mof the agent"))
 	d.shows("the agent wants to copy 2 lines to your clipboard: ctrl+] a shows it")
@@ -155,8 +157,9 @@ func TestAgentCopies(t *testing.T) {
 const copyFlood = 4
 
 // Who only watches is told nothing of it.
-func TestSignalsToWhoWatches(t *testing.T) {
-	t.Parallel()
+func TestSignalsToWhoWatches(t *testing.T) { alone(t, testSignalsToWhoWatches) }
+
+func testSignalsToWhoWatches(t *testing.T) {
 	d := joined(t, Options{Watching: true})
 	d.send(tea.BlurMsg{})
 	d.prints("\a\x1b]9;words\a" + copying("text"))
@@ -169,8 +172,9 @@ func TestSignalsToWhoWatches(t *testing.T) {
 
 // An agent that wants to know is told when its pane and the window have the keys, once, and
 // nothing when it doesn't.
-func TestAgentFocus(t *testing.T) {
-	t.Parallel()
+func TestAgentFocus(t *testing.T) { alone(t, testAgentFocus) }
+
+func testAgentFocus(t *testing.T) {
 	d := joined(t, Options{})
 	got := func(want string) {
 		t.Helper()
@@ -199,8 +203,9 @@ func TestAgentFocus(t *testing.T) {
 }
 
 // A mouse that reports presses alone doesn't leave a button held down, for the agent or here.
-func TestMouseOfPressesAlone(t *testing.T) {
-	t.Parallel()
+func TestMouseOfPressesAlone(t *testing.T) { alone(t, testMouseOfPressesAlone) }
+
+func testMouseOfPressesAlone(t *testing.T) {
 	d := joined(t, Options{})
 	d.prints("\x1b[?1000h\x1b[?1006h")
 	top := strings.Split(d.text(), "\n")[1]
@@ -222,8 +227,9 @@ func TestMouseOfPressesAlone(t *testing.T) {
 }
 
 // Of what an agent wants to copy it is said when that isn't all of it.
-func TestAgentCopiesMoreThanIsShown(t *testing.T) {
-	t.Parallel()
+func TestAgentCopiesMoreThanIsShown(t *testing.T) { alone(t, testAgentCopiesMoreThanIsShown) }
+
+func testAgentCopiesMoreThanIsShown(t *testing.T) {
 	for text, which := range map[string]string{
 		strings.Repeat("a", 100):              "which is:",
 		strings.Repeat("a", 1800) + "; rm -r": "which begins so:",

@@ -20,7 +20,7 @@ func TestASCII(t *testing.T) {
 		"apply": {leader, "2", "key w", "w"}, "clash": {leader, "2", "key w", "w", "j", "m", "w"}, "rollback": {leader, "4", "k", "k", "k", "w", "u", "w"}, "deny": {leader, "4", "w", "d", "n"},
 		"filter": {leader, "4", "/", "key g"}, "replay": {leader, "r"}, "copy": {leader, "["}, "home": {leader, "h"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, inBubble(func(t *testing.T) {
 			for _, size := range sizes {
 				d := looking(t, size[0], size[1], sceneQuestion(), func(c *config.Config) { c.Borders = config.ASCIIBorders })
 				look(d, keys)
@@ -36,12 +36,14 @@ func TestASCII(t *testing.T) {
 					}
 				}
 			}
-		})
+		}))
 	}
 }
 
 // Signs of ours in what the agent runs are spelled out: they aren't taken for the program's.
-func TestASCIIOfAnAgent(t *testing.T) {
+func TestASCIIOfAnAgent(t *testing.T) { alone(t, testASCIIOfAnAgent) }
+
+func testASCIIOfAnAgent(t *testing.T) {
 	q := sceneQuestion()
 	q.Title, q.Command.Line = "git push —force › x", "git push —force › x"
 	d := looking(t, 120, 35, q, func(c *config.Config) { c.Borders = config.ASCIIBorders })
@@ -70,7 +72,7 @@ func TestPlainGolden(t *testing.T) {
 		"help": {leader, "4", "?"}, "palette": {leader, ":", "k"}, "apply": {leader, "2", "key w", "w"}, "home": {leader, "h"},
 	} {
 		for _, size := range sizes {
-			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), inBubble(func(t *testing.T) {
 				d := looking(t, size[0], size[1], sceneQuestion(), func(c *config.Config) { c.Plain = true })
 				look(d, keys)
 				d.idle()
@@ -89,7 +91,7 @@ func TestPlainGolden(t *testing.T) {
 					t.Errorf("it changes by itself: %s\n%s", was, d.content)
 				}
 				golden.RequireEqual(t, []byte(d.content))
-			})
+			}))
 		}
 	}
 }

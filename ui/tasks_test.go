@@ -148,8 +148,7 @@ func TestKeysOfTasks(t *testing.T) {
 			h.shows("REPLAY")
 		}},
 	} {
-		t.Run(tt.task, func(t *testing.T) {
-			t.Parallel()
+		t.Run(tt.task, inBubble(func(t *testing.T) {
 			c := sceneWorkbench(tt.qs...)
 			calm(c)
 			h := &hands{driver: bench(t, c, 80, 24, "plain")}
@@ -158,9 +157,9 @@ func TestKeysOfTasks(t *testing.T) {
 			if got := h.c.LastTerminal().Got(); got != "" {
 				t.Errorf("the agent had %q", got)
 			}
-		})
+		}))
 	}
-	t.Run("find an old action", func(t *testing.T) {
+	t.Run("find an old action", inBubble(func(t *testing.T) {
 		c := many(20)
 		c.SetRecord(func(r *record) {
 			r.found = []api.Hit{{Kind: api.HitAction, Key: 3, Action: 3, Offset: time.Minute, Seq: 7, Text: "sh lint-19 one"}}
@@ -173,7 +172,7 @@ func TestKeysOfTasks(t *testing.T) {
 		h.key("enter", "enter")
 		h.until("it is opened there", func() bool { return h.m.bench != nil })
 		inDocs(t, string(doc), "find an old action, from the list of sessions, and open it there", h)
-	})
+	}))
 }
 
 func inDocs(t *testing.T, doc, task string, h *hands) {

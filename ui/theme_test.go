@@ -11,7 +11,9 @@ import (
 
 // Themes are chosen by key: what is selected is seen at once, esc restores, enter remembers;
 // nothing of it reaches the agent.
-func TestThemeIsChosen(t *testing.T) {
+func TestThemeIsChosen(t *testing.T) { alone(t, testThemeIsChosen) }
+
+func testThemeIsChosen(t *testing.T) {
 	for place, open := range map[string][]string{"": {"c"}, sceneSession().ID: {leader, "c"}} {
 		dir := kept.Folder(t.TempDir())
 		o := Options{Session: place, Kept: dir, NoTour: true}
@@ -62,8 +64,9 @@ func TestThemeIsChosen(t *testing.T) {
 }
 
 // What chooses the colours alone has the border of what has the keys, over the list, too.
-func TestColoursHaveTheKeysAlone(t *testing.T) {
-	t.Parallel()
+func TestColoursHaveTheKeysAlone(t *testing.T) { alone(t, testColoursHaveTheKeysAlone) }
+
+func testColoursHaveTheKeysAlone(t *testing.T) {
 	d := drive(t, sceneWorkbench(), 120, 35, Options{Config: themed("dark")})
 	d.shows("┏ Live")
 	d.press("c")
@@ -72,8 +75,9 @@ func TestColoursHaveTheKeysAlone(t *testing.T) {
 }
 
 // Nor has any pane of the workbench it, nor is a question read that lies below.
-func TestColoursAreNotReadThrough(t *testing.T) {
-	t.Parallel()
+func TestColoursAreNotReadThrough(t *testing.T) { alone(t, testColoursAreNotReadThrough) }
+
+func testColoursAreNotReadThrough(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "c")
 	d.shows("┏━ Colours")
@@ -86,17 +90,18 @@ func TestColoursAreNotReadThrough(t *testing.T) {
 }
 
 // The key that ends the choosing is one to the guard of what lies below.
-func TestColoursBeginTheQuietTime(t *testing.T) {
-	t.Parallel()
+func TestColoursBeginTheQuietTime(t *testing.T) { alone(t, testColoursBeginTheQuietTime) }
+
+func testColoursBeginTheQuietTime(t *testing.T) {
 	d := bench(t, sceneWorkbench(plainQuestion()), 120, 35, "plain")
 	d.press(leader, "a")
 	d.calmly(leader, "c")
 	d.shows("Colours")
 	d.calmly("esc")
 	d.advance(300 * time.Millisecond)
-	d.press("n")
+	d.press("o")
 	d.shows("too soon")
 	d.decided()
-	d.calmly("n")
+	d.calmly("o")
 	d.decided(api.AnswerStepOver)
 }

@@ -11,8 +11,9 @@ import (
 )
 
 // The title line says where the keys go, and of a zoomed pane that it is.
-func TestTitleSaysWhere(t *testing.T) {
-	t.Parallel()
+func TestTitleSaysWhere(t *testing.T) { alone(t, testTitleSaysWhere) }
+
+func testTitleSaysWhere(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4", "k")
 	d.shows("fix-tests · claude › Actions › #12")
@@ -46,8 +47,7 @@ func TestHelpEverywhere(t *testing.T) {
 		"applies":      {leader, "4", "Z"},
 		"confirmation": {leader, "4", "ctrl+k"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, inBubble(func(t *testing.T) {
 			d := bench(t, sceneWorkbench(), 80, 24, "plain")
 			a := sceneApplied()
 			d.c.SetApplied(a)
@@ -63,14 +63,15 @@ func TestHelpEverywhere(t *testing.T) {
 			d.shows("━ Keys ")
 			d.press("?")
 			d.lacks("━ Keys ")
-		})
+		}))
 	}
 }
 
 // The last line names no key that has nothing to do: in empty lists there is nothing to
 // open or to select.
-func TestNothingIsOfferedForNothing(t *testing.T) {
-	t.Parallel()
+func TestNothingIsOfferedForNothing(t *testing.T) { alone(t, testNothingIsOfferedForNothing) }
+
+func testNothingIsOfferedForNothing(t *testing.T) {
 	c := newFake(newScene().Sessions...)
 	ses := sceneSession()
 	c.Put(api.Event{Session: &ses})
@@ -87,8 +88,9 @@ func TestNothingIsOfferedForNothing(t *testing.T) {
 
 // What the window's title says reaches it whole: as ASCII within GNU screen, as words for
 // a reader.
-func TestWindowTitle(t *testing.T) {
-	t.Parallel()
+func TestWindowTitle(t *testing.T) { alone(t, testWindowTitle) }
+
+func testWindowTitle(t *testing.T) {
 	for _, tt := range []struct {
 		sty, want string
 		plain     bool

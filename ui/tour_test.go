@@ -24,8 +24,9 @@ func toured(t *testing.T, dir string, cols, rows int, o Options) *driver {
 }
 
 // The tour comes by itself once, goes on by doing what it says, and decides nothing.
-func TestTour(t *testing.T) {
-	t.Parallel()
+func TestTour(t *testing.T) { alone(t, testTour) }
+
+func testTour(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 35}} {
 		dir := t.TempDir()
 		d := toured(t, dir, size[0], size[1], Options{})
@@ -78,8 +79,9 @@ func TestTour(t *testing.T) {
 }
 
 // Where it would be in the way, or of no use, it doesn't come.
-func TestNoTour(t *testing.T) {
-	t.Parallel()
+func TestNoTour(t *testing.T) { alone(t, testNoTour) }
+
+func testNoTour(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows int
 		o    Options

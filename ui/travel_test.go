@@ -12,8 +12,9 @@ import (
 
 // A file is read as it was with who wrote each line, which leads to the action, and is
 // saved where the person says.
-func TestFileAsItWas(t *testing.T) {
-	t.Parallel()
+func TestFileAsItWas(t *testing.T) { alone(t, testFileAsItWas) }
+
+func testFileAsItWas(t *testing.T) {
 	c := sceneWorkbench()
 	var saved []string
 	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain"), Save: func(_ context.Context, id, key string, at api.Moment, name string) error {
@@ -38,7 +39,7 @@ func TestFileAsItWas(t *testing.T) {
 	d.shows("“I'll generate the parser”")
 	d.press("b")
 	d.lacks("#1 go generate ./...  ")
-	d.press("s")
+	d.calmly("s")
 	d.shows("Save this file as it was")
 	for _, k := range ".bak" {
 		d.press(string(k))
@@ -57,8 +58,9 @@ func TestFileAsItWas(t *testing.T) {
 }
 
 // Help says what a key does once help is left.
-func TestHelpIsntInTheWay(t *testing.T) {
-	t.Parallel()
+func TestHelpIsntInTheWay(t *testing.T) { alone(t, testHelpIsntInTheWay) }
+
+func testHelpIsntInTheWay(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 60, "plain")
 	d.press(leader, "4")
 	d.press("?")
@@ -67,8 +69,9 @@ func TestHelpIsntInTheWay(t *testing.T) {
 }
 
 // What broke a command is looked for, and found in Actions.
-func TestFindWhatBrokeThis(t *testing.T) {
-	t.Parallel()
+func TestFindWhatBrokeThis(t *testing.T) { alone(t, testFindWhatBrokeThis) }
+
+func testFindWhatBrokeThis(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4")
 	d.press("F")

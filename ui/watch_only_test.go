@@ -11,8 +11,9 @@ import (
 
 // Who only watches sees all, and no key decides, types or sizes anything; each
 // says why.
-func TestWatchingDecidesNothing(t *testing.T) {
-	t.Parallel()
+func TestWatchingDecidesNothing(t *testing.T) { alone(t, testWatchingDecidesNothing) }
+
+func testWatchingDecidesNothing(t *testing.T) {
 	c := sceneWorkbench(sceneQuestion())
 	d := drive(t, c, 120, 35, Options{Session: sceneSession().ID, Config: themed("plain"), Watching: true,
 		Export: func(context.Context, string, string) error { t.Error("a patch was written"); return nil }})

@@ -9,8 +9,9 @@ import (
 )
 
 // Neither what was sent nor what was changed elsewhere is said to be taken back.
-func TestUndoIsOfTheProject(t *testing.T) {
-	t.Parallel()
+func TestUndoIsOfTheProject(t *testing.T) { alone(t, testUndoIsOfTheProject) }
+
+func testUndoIsOfTheProject(t *testing.T) {
 	q := ask(20, 20, "git config --global x y && git push")
 	q.Rule, q.Command.Before = "ask git config --global: it changes git for more than this project", 7
 	d := bench(t, sceneWorkbench(q), 120, 35, "plain")
@@ -19,8 +20,9 @@ func TestUndoIsOfTheProject(t *testing.T) {
 }
 
 // Of a part of an action nothing is kept by itself, which isn't said before it is asked.
-func TestAPartIsApprovedOnly(t *testing.T) {
-	t.Parallel()
+func TestAPartIsApprovedOnly(t *testing.T) { alone(t, testAPartIsApprovedOnly) }
+
+func testAPartIsApprovedOnly(t *testing.T) {
 	q := ask(20, 20, "git push")
 	q.Subject = api.SubjectNested
 	d := bench(t, sceneWorkbench(q), 120, 35, "plain")
@@ -30,8 +32,9 @@ func TestAPartIsApprovedOnly(t *testing.T) {
 }
 
 // A command that no rule is about takes no room for that: what is asked is to be in view.
-func TestAPartThatNoRuleIsAbout(t *testing.T) {
-	t.Parallel()
+func TestAPartThatNoRuleIsAbout(t *testing.T) { alone(t, testAPartThatNoRuleIsAbout) }
+
+func testAPartThatNoRuleIsAbout(t *testing.T) {
 	q := ask(20, 20, "ls; make x; git push")
 	q.Command.Parts = []api.Part{{Text: "ls", Verdict: api.Allow, Rule: "no rule asks about it"}, {Text: "make x", Verdict: api.Allow, Rule: "allow make *"}, {Text: "git push", Verdict: api.Ask, Rule: "ask git push: it sends commits"}}
 	d := bench(t, sceneWorkbench(q), 120, 35, "plain")
@@ -43,8 +46,9 @@ func TestAPartThatNoRuleIsAbout(t *testing.T) {
 }
 
 // Where there is no room for a rule, what it says in plain words stays.
-func TestARuleOfAPartIsCutAtItsPatterns(t *testing.T) {
-	t.Parallel()
+func TestARuleOfAPartIsCutAtItsPatterns(t *testing.T) { alone(t, testARuleOfAPartIsCutAtItsPatterns) }
+
+func testARuleOfAPartIsCutAtItsPatterns(t *testing.T) {
 	q := ask(20, 20, "ls; npm publish")
 	q.Command.Parts = []api.Part{{Text: "ls", Verdict: api.Allow}, {Text: "npm publish", Verdict: api.Ask, Rule: "ask npm|pnpm|yarn|bun publish|unpublish|deprecate|owner|access|dist-tag|token: it publishes"}}
 	d := bench(t, sceneWorkbench(q), 80, 24, "plain")
@@ -53,8 +57,9 @@ func TestARuleOfAPartIsCutAtItsPatterns(t *testing.T) {
 }
 
 // A port of this machine is named as what it is.
-func TestThisMachineIsNamed(t *testing.T) {
-	t.Parallel()
+func TestThisMachineIsNamed(t *testing.T) { alone(t, testThisMachineIsNamed) }
+
+func testThisMachineIsNamed(t *testing.T) {
 	q := sceneConnection()
 	q.Connection.Host, q.Connection.Port, q.Connection.Rule = "host.stepbox.internal", 8080, "host.stepbox.internal:8080"
 	d := bench(t, sceneWorkbench(q), 80, 24, "plain")
@@ -63,8 +68,9 @@ func TestThisMachineIsNamed(t *testing.T) {
 }
 
 // Where a row has no room for all of a rule, what it says in plain words comes first.
-func TestPlainWordsComeFirst(t *testing.T) {
-	t.Parallel()
+func TestPlainWordsComeFirst(t *testing.T) { alone(t, testPlainWordsComeFirst) }
+
+func testPlainWordsComeFirst(t *testing.T) {
 	q, a := ask(20, 20, "rm -r build"), held(20, "rm -r build")
 	q.Rule = "ask rm -r|-R|--recursive **|<wide>: it deletes folders"
 	a.Rule = q.Rule
@@ -75,8 +81,9 @@ func TestPlainWordsComeFirst(t *testing.T) {
 }
 
 // What is let through without a question is said as the mode has it.
-func TestFactsSayWhichHosts(t *testing.T) {
-	t.Parallel()
+func TestFactsSayWhichHosts(t *testing.T) { alone(t, testFactsSayWhichHosts) }
+
+func testFactsSayWhichHosts(t *testing.T) {
 	for mode, want := range map[api.Mode]string{
 		api.ModePolicy: "what no rule decides is asked about", api.ModeStep: "what no rule decides is asked about",
 		api.ModeWatch: "all: watch mode lets through what it records",
@@ -92,8 +99,9 @@ func TestFactsSayWhichHosts(t *testing.T) {
 }
 
 // Of changes that may be others' it is said whose.
-func TestSharedChangesNameTheOthers(t *testing.T) {
-	t.Parallel()
+func TestSharedChangesNameTheOthers(t *testing.T) { alone(t, testSharedChangesNameTheOthers) }
+
+func testSharedChangesNameTheOthers(t *testing.T) {
 	c := sceneWorkbench()
 	a := api.Action{N: 15, Kind: api.KindEdit, State: api.ActionEnded, Title: "edit a.txt", Shared: true, SharedWith: []int{11, 12}}
 	c.Put(api.Event{Action: &a})
@@ -105,8 +113,9 @@ func TestSharedChangesNameTheOthers(t *testing.T) {
 
 // A narrow footer has what a person needs next: to copy what is selected, and to apply also
 // once the session has ended and its summary was left.
-func TestNarrowFooter(t *testing.T) {
-	t.Parallel()
+func TestNarrowFooter(t *testing.T) { alone(t, testNarrowFooter) }
+
+func testNarrowFooter(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	foot := func() string { return strings.Split(d.text(), "\n")[23] }
 	for _, in := range []struct{ keys, words string }{
@@ -130,8 +139,9 @@ func TestNarrowFooter(t *testing.T) {
 }
 
 // Details of an action show what it changed.
-func TestDetailsShowTheDiff(t *testing.T) {
-	t.Parallel()
+func TestDetailsShowTheDiff(t *testing.T) { alone(t, testDetailsShowTheDiff) }
+
+func testDetailsShowTheDiff(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	d.press(leader, "4", "k", "k", "k", "enter")
 	d.shows("Edit #10")
@@ -141,8 +151,9 @@ func TestDetailsShowTheDiff(t *testing.T) {
 }
 
 // What an action changes while its details are shown, they show; as much of something else, too.
-func TestDetailsShowTheDiffOfWhatGoesOn(t *testing.T) {
-	t.Parallel()
+func TestDetailsShowTheDiffOfWhatGoesOn(t *testing.T) { alone(t, testDetailsShowTheDiffOfWhatGoesOn) }
+
+func testDetailsShowTheDiffOfWhatGoesOn(t *testing.T) {
 	for _, a := range []api.Action{{}, {Files: 1, Added: 12, After: 7}} {
 		c := sceneWorkbench()
 		later := c.diffs
@@ -167,8 +178,9 @@ func TestDetailsShowTheDiffOfWhatGoesOn(t *testing.T) {
 }
 
 // A session's summary leads to all that it counted, whatever was filtered before.
-func TestReviewShowsAll(t *testing.T) {
-	t.Parallel()
+func TestReviewShowsAll(t *testing.T) { alone(t, testReviewShowsAll) }
+
+func testReviewShowsAll(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	d.press(leader, "2", "/", "n", "o", "t", "e", "s", "enter", "4", "/", "s", "e", "d")
 	over(d)
@@ -179,8 +191,9 @@ func TestReviewShowsAll(t *testing.T) {
 }
 
 // The last line says what esc does first.
-func TestHelpSaysWhatEscDoes(t *testing.T) {
-	t.Parallel()
+func TestHelpSaysWhatEscDoes(t *testing.T) { alone(t, testHelpSaysWhatEscDoes) }
+
+func testHelpSaysWhatEscDoes(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	esc := func(want string) {
 		t.Helper()
@@ -195,8 +208,9 @@ func TestHelpSaysWhatEscDoes(t *testing.T) {
 }
 
 // While the connection to the session is lost no key offers to answer, and each says why.
-func TestLostConnectionAnswersNothing(t *testing.T) {
-	t.Parallel()
+func TestLostConnectionAnswersNothing(t *testing.T) { alone(t, testLostConnectionAnswersNothing) }
+
+func testLostConnectionAnswersNothing(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 80, 24, "plain")
 	d.press(leader, "4")
 	d.shows("a approve")
@@ -214,8 +228,9 @@ func TestLostConnectionAnswersNothing(t *testing.T) {
 }
 
 // The palette of the list of sessions says what does nothing, and why.
-func TestHomePaletteSaysWhatDoesNothing(t *testing.T) {
-	t.Parallel()
+func TestHomePaletteSaysWhatDoesNothing(t *testing.T) { alone(t, testHomePaletteSaysWhatDoesNothing) }
+
+func testHomePaletteSaysWhatDoesNothing(t *testing.T) {
 	d := drive(t, many(3), 80, 24, Options{Config: themed("plain")})
 	d.shows("shell-1")
 	d.press("j", "j", ":", "k", "i", "l", "l")

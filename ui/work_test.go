@@ -45,8 +45,9 @@ func (d *driver) carried(n int) []api.ApplyRequest {
 }
 
 // What w writes is said: what is selected, or all, not the row.
-func TestApplyHint(t *testing.T) {
-	t.Parallel()
+func TestApplyHint(t *testing.T) { alone(t, testApplyHint) }
+
+func testApplyHint(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 200, 50, "plain")
 	for _, pane := range []string{"4", "2"} {
 		d.press(leader, pane)
@@ -58,8 +59,9 @@ func TestApplyHint(t *testing.T) {
 
 // An apply is shown, chosen, confirmed once and carried out as it was planned;
 // then there is what to do next, and undoing it goes the same way.
-func TestApplyFromTheScreens(t *testing.T) {
-	t.Parallel()
+func TestApplyFromTheScreens(t *testing.T) { alone(t, testApplyFromTheScreens) }
+
+func testApplyFromTheScreens(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
@@ -143,8 +145,9 @@ func TestApplyFromTheScreens(t *testing.T) {
 
 // Keys that come while a plan is being made, right after it came or changed,
 // while it is carried out, from a paste or a key that is held down: none applies.
-func TestKeysInFlightNeverApply(t *testing.T) {
-	t.Parallel()
+func TestKeysInFlightNeverApply(t *testing.T) { alone(t, testKeysInFlightNeverApply) }
+
+func testKeysInFlightNeverApply(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	going(d)
 	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
@@ -186,8 +189,9 @@ func TestKeysInFlightNeverApply(t *testing.T) {
 }
 
 // What is dangerous or in conflict must have been in view before a yes counts.
-func TestDangersComeIntoViewFirst(t *testing.T) {
-	t.Parallel()
+func TestDangersComeIntoViewFirst(t *testing.T) { alone(t, testDangersComeIntoViewFirst) }
+
+func testDangersComeIntoViewFirst(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	going(d)
 	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
@@ -214,8 +218,9 @@ func TestDangersComeIntoViewFirst(t *testing.T) {
 
 // All of the session's changes are written, whichever part of them Changes shows;
 // what stands beside the plan is of all of them as well.
-func TestPlanShowsAllThatIsWritten(t *testing.T) {
-	t.Parallel()
+func TestPlanShowsAllThatIsWritten(t *testing.T) { alone(t, testPlanShowsAllThatIsWritten) }
+
+func testPlanShowsAllThatIsWritten(t *testing.T) {
 	c := sceneWorkbench()
 	ch, _ := sceneChanges()
 	ch.Checkpoint = 14
@@ -240,8 +245,9 @@ func TestPlanShowsAllThatIsWritten(t *testing.T) {
 
 // Things moved on between the plan and the yes: the new plan is shown and asks
 // anew, with the choices that were made.
-func TestStaleApplyPlan(t *testing.T) {
-	t.Parallel()
+func TestStaleApplyPlan(t *testing.T) { alone(t, testStaleApplyPlan) }
+
+func testStaleApplyPlan(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
@@ -267,8 +273,9 @@ func TestStaleApplyPlan(t *testing.T) {
 }
 
 // A check that fails shows the end of what it printed, and nothing is called applied.
-func TestFailedCheckShowsItsOutput(t *testing.T) {
-	t.Parallel()
+func TestFailedCheckShowsItsOutput(t *testing.T) { alone(t, testFailedCheckShowsItsOutput) }
+
+func testFailedCheckShowsItsOutput(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
@@ -293,8 +300,9 @@ func TestFailedCheckShowsItsOutput(t *testing.T) {
 }
 
 // Esc cancels what is under way; what became of it is told when it has ended.
-func TestCancelApply(t *testing.T) {
-	t.Parallel()
+func TestCancelApply(t *testing.T) { alone(t, testCancelApply) }
+
+func testCancelApply(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
@@ -313,8 +321,9 @@ func TestCancelApply(t *testing.T) {
 }
 
 // A check that was typed is in the next plan, too, if this one is left.
-func TestLeavingAPlanKeepsItsChecks(t *testing.T) {
-	t.Parallel()
+func TestLeavingAPlanKeepsItsChecks(t *testing.T) { alone(t, testLeavingAPlanKeepsItsChecks) }
+
+func testLeavingAPlanKeepsItsChecks(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "2", "w")
 	d.shows("DANGER")
@@ -327,8 +336,9 @@ func TestLeavingAPlanKeepsItsChecks(t *testing.T) {
 }
 
 // Actions are selected for what is done with several: rolled back, applied, left out.
-func TestSelectedActions(t *testing.T) {
-	t.Parallel()
+func TestSelectedActions(t *testing.T) { alone(t, testSelectedActions) }
+
+func testSelectedActions(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	going(d)
 	d.press(leader, "4", "k", "space", "k", "space")
@@ -349,8 +359,9 @@ func TestSelectedActions(t *testing.T) {
 
 // Changes of later actions meet the ones that go back: chosen by place, and
 // named again when it is carried out. What was rolled back comes again.
-func TestRollbackConflictsAndRedo(t *testing.T) {
-	t.Parallel()
+func TestRollbackConflictsAndRedo(t *testing.T) { alone(t, testRollbackConflictsAndRedo) }
+
+func testRollbackConflictsAndRedo(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	var asked []api.RollbackRequest
 	d.c.SetBack(func(r api.RollbackRequest) api.RollbackPlan {
@@ -387,8 +398,9 @@ func TestRollbackConflictsAndRedo(t *testing.T) {
 }
 
 // What an action did is in its row, at every width: a deletion has weight.
-func TestRowsSayWhatWasDone(t *testing.T) {
-	t.Parallel()
+func TestRowsSayWhatWasDone(t *testing.T) { alone(t, testRowsSayWhatWasDone) }
+
+func testRowsSayWhatWasDone(t *testing.T) {
 	for _, size := range sizes {
 		d := bench(t, sceneWorkbench(), size[0], size[1], "plain")
 		d.press(leader, "4", "z")
@@ -412,8 +424,9 @@ func over(d *driver) {
 
 // A session that ends while it is looked at sums itself up; what was being typed
 // to its agent chooses nothing there.
-func TestEndOffersWhatToDo(t *testing.T) {
-	t.Parallel()
+func TestEndOffersWhatToDo(t *testing.T) { alone(t, testEndOffersWhatToDo) }
+
+func testEndOffersWhatToDo(t *testing.T) {
 	var written atomic.Value
 	d := drive(t, sceneWorkbench(), 120, 35, Options{
 		Session: sceneSession().ID, Config: themed("plain"), Here: "/home/me/work",
@@ -454,15 +467,17 @@ func TestEndOffersWhatToDo(t *testing.T) {
 }
 
 // A key of another pane is answered with where it is for.
-func TestWrongKeyIsAnswered(t *testing.T) {
-	t.Parallel()
+func TestWrongKeyIsAnswered(t *testing.T) { alone(t, testWrongKeyIsAnswered) }
+
+func testWrongKeyIsAnswered(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "3", "u")
 	d.shows("u is for Actions: 4 goes there")
 }
 
-func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
-	t.Parallel()
+func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) { alone(t, testHomeShowsWhatWaitsToBeApplied) }
+
+func testHomeShowsWhatWaitsToBeApplied(t *testing.T) {
 	all := newScene().Sessions
 	all[0].Folder, all[1].Folder, all[2].Unapplied = "/p", "/p", 12
 	d := drive(t, newFake(all...), 120, 35, Options{Config: themed("plain"), Resume: func(context.Context, string) (string, error) { return all[1].ID, nil }})
@@ -484,8 +499,9 @@ func TestHomeShowsWhatWaitsToBeApplied(t *testing.T) {
 }
 
 // Of a file of which some hunks were selected, those alone are shown and go back.
-func TestOnlySelectedHunksAreShown(t *testing.T) {
-	t.Parallel()
+func TestOnlySelectedHunksAreShown(t *testing.T) { alone(t, testOnlySelectedHunksAreShown) }
+
+func testOnlySelectedHunksAreShown(t *testing.T) {
 	c := sceneWorkbench()
 	_, diff := sceneChanges()
 	diff.Hash = "d1"
@@ -514,8 +530,9 @@ func TestOnlySelectedHunksAreShown(t *testing.T) {
 
 // What nobody has looked at isn't covered by a word on other changes: another
 // plan with others asks again.
-func TestLookedIsForWhatWasShown(t *testing.T) {
-	t.Parallel()
+func TestLookedIsForWhatWasShown(t *testing.T) { alone(t, testLookedIsForWhatWasShown) }
+
+func testLookedIsForWhatWasShown(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	steps := going(d)
 	defer close(steps)

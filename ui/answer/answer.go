@@ -65,14 +65,14 @@ type Desk struct {
 // Soon says why it is too soon for a key that decides something of a target, or "".
 func (d *Desk) Soon(t state.Target, c state.Care, repeat bool) string {
 	now := d.Now()
-	lost := d.Presses.After(now)
+	lost := d.Presses.After()
 	switch {
 	case c == state.AtOnce:
 		return ""
 	case repeat || !d.Guard.Takes(t, c, now):
 		return dialog.TooSoon
 	case lost != "":
-		return "too soon: " + keys.Pretty(lost) + ", just before, did nothing"
+		return "too soon: " + keys.Pretty(lost) + ", just before, opened nothing"
 	}
 	return ""
 }

@@ -324,6 +324,15 @@ func Decides(i Intent) bool {
 	return false
 }
 
+// Asks says whether an intent opens a plan, or asks once more, before anything is decided.
+func Asks(i Intent) bool {
+	switch i.(type) {
+	case Rollback, Deny, Always, KillAction, KillSandbox, Apply, Applies, Redo, RollbackHome, Export, Resume, Fork, Quick:
+		return true
+	}
+	return false
+}
+
 // Acts says whether an intent changes something of a session or of its project.
 func Acts(i Intent) bool {
 	switch i.(type) {

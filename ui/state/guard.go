@@ -43,7 +43,7 @@ const (
 	Repeat      = 100 * time.Millisecond // within it, a key that is held down comes again
 )
 
-// Presses tells a key that may be held down still, and one that did nothing. It is told of
+// Presses tells a key that may be held down still, and one that opened nothing. It is told of
 // every key before that is carried out.
 type Presses struct {
 	key   string
@@ -51,21 +51,21 @@ type Presses struct {
 	since time.Duration // the key before
 	again bool          // that was the same
 	wait  *Wait
-	lost  string    // the last key that did nothing,
-	told  time.Time // and when that was said
+	lost  string // this key before opened nothing, though it was to
+	fails bool   // so did this one
 }
 
-// Told is for how long it must have been said that a key did nothing before another decides:
-// whoever presses that may think to see what the first was for.
+// Told is for how long it must have been said that a key opened nothing before the next one
+// decides: whoever presses that may think to see what the first was for.
 const Told = time.Second
 
-// Lost notes that the key that was noted last did nothing, which is said.
-func (p *Presses) Lost(now time.Time) { p.lost, p.told = p.key, now }
+// Lost notes that the key that was noted last didn't open what it was for, which is said.
+func (p *Presses) Lost() { p.fails = true }
 
-// After is the key that did nothing just before the one that was noted last; "": none. The same
-// key again is for the same.
-func (p *Presses) After(now time.Time) string {
-	if p.lost == p.key || now.Sub(p.told) >= Told {
+// After is the key just before the one that was noted last, if that is for what it didn't open;
+// "": it isn't. The same key again is for the same.
+func (p *Presses) After() string {
+	if p.again || p.since >= Told {
 		return ""
 	}
 	return p.lost
@@ -83,7 +83,10 @@ func (p *Presses) Key(key string, now time.Time) {
 	if p.again && p.wait != nil {
 		p.wait.Held = true
 	}
-	p.since, p.wait = now.Sub(p.at), nil
+	if p.lost = ""; p.fails {
+		p.lost = p.key
+	}
+	p.since, p.wait, p.fails = now.Sub(p.at), nil, false
 	p.key, p.at = key, now
 }
 

@@ -22,7 +22,7 @@ func (b *inbox) tooSoon(why string) tea.Cmd {
 		b.Notice = "too little room to answer"
 		return nil
 	}
-	b.nothing(why)
+	b.Notice = why
 	return b.after(2*time.Second, func() tea.Cmd {
 		if b.Notice == why {
 			b.Notice = ""
@@ -31,10 +31,11 @@ func (b *inbox) tooSoon(why string) tea.Cmd {
 	})
 }
 
-// nothing says why a key did nothing.
-func (b *inbox) nothing(why string) {
-	b.Notice = why
-	b.desk.Presses.Lost(b.cfg.Now())
+// refuse says why a key did nothing.
+func (b *inbox) refuse(i intent.Intent, why string) {
+	if b.Notice = why; intent.Asks(i) {
+		b.desk.Presses.Lost()
+	}
 }
 
 // judge carries out a key in the inbox.
@@ -64,7 +65,7 @@ func (b *inbox) judge(i intent.Intent, repeat bool) tea.Cmd {
 	_, deny := i.(intent.Deny)
 	switch {
 	case why != "":
-		b.nothing(why)
+		b.refuse(i, why)
 	case b.blind:
 		return b.tooSoon("")
 	case e.q.Subject == api.SubjectEdit:
@@ -109,11 +110,14 @@ func (b *inbox) whyNot(i intent.Intent, e heldRow) string {
 func (b *inbox) inQuestion(i intent.Intent, repeat bool) tea.Cmd {
 	d := b.dialogs.Top()
 	b.Notice = ""
+	if b.blind && intent.Decides(i) {
+		return b.tooSoon("")
+	}
 	if why := b.desk.Soon(b.target(), d.Care(i), repeat); why != "" {
 		return b.tooSoon(why)
 	}
 	if why := d.Why(i); why != "" {
-		b.nothing(why)
+		b.refuse(i, why)
 		return nil
 	}
 	switch r := d.Handle(i).(type) {

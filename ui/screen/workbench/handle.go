@@ -14,6 +14,7 @@ import (
 // handle carries out an intent outside of dialogs, which was meant for a target.
 func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
 	if why := s.Why(i); why != "" {
+		s.lose(i)
 		s.answerKey(themes.Info, why)
 		s.notice.holds = func() bool { return s.Why(i) == why }
 		return nil
@@ -116,7 +117,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 // soon says why it is too soon for an intent that a key had for a target, or "". What opens
 // a plan, or asks once more, is never too soon: what that asks has its own time.
 func (s *Screen) soon(i intent.Intent, target state.Target, repeat bool) string {
-	if !s.settles(i) {
+	if !s.settles(i) && !(intent.Decides(i) && s.blind()) {
 		return ""
 	}
 	return s.asking.desk.Soon(target, state.Quiet, repeat)

@@ -23,13 +23,7 @@ func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
 		f.dropped, f.first = "", false
 	}
 	covered := s.panelled()
-	if s.notice.ofKey { // it was about the key before
-		s.notice = notice{}
-	}
 	cmd := s.key(k)
-	if s.notice.ofKey {
-		s.asking.desk.Presses.Lost(s.cfg.Now())
-	}
 	if covered { // what the panel lay over is new to the eye
 		s.asking.desk.Guard.Restart(s.cfg.Now())
 	}
@@ -78,6 +72,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		case d == nil && !s.asking.desk.JustDecided():
 			s.answerKey(themes.Info, keys.Pretty(name)+" not sent: it may be held down")
 		case d != nil && name != was:
+			s.asking.desk.Presses.Lost()
 			s.answerKey(themes.Info, keys.Pretty(name)+" went nowhere: it came right after an answer")
 		}
 		return nil
@@ -198,13 +193,20 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		return nil
 	}
 	care := d.Care(i)
+	if intent.Decides(i) && s.blind() {
+		care = state.Quiet
+	}
 	if why := s.asking.desk.Soon(d.Target(), care, repeat); why != "" {
 		s.answerKey(themes.Warn, why)
 		return nil
 	}
 	if why := d.Why(i); why != "" {
+		s.lose(i)
 		s.answerKey(themes.Warn, why)
 		return nil
+	}
+	if s.notice.ofKey {
+		s.notice = notice{} // it was about the key before
 	}
 	after := d.Handle(i)
 	switch after.(type) {
@@ -215,6 +217,13 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		}
 	}
 	return s.fromDialog(d, after, repeat)
+}
+
+// lose notes that what an intent was to open isn't opened.
+func (s *Screen) lose(i intent.Intent) {
+	if intent.Asks(i) {
+		s.asking.desk.Presses.Lost()
+	}
 }
 
 // fromDialog carries out what followed from a key in a dialog.

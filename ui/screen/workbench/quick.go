@@ -43,7 +43,8 @@ func (s *Screen) quick(i intent.Quick, repeat bool) tea.Cmd {
 	q, _ := s.asking.question()
 	edit := q.Subject == api.SubjectEdit
 	if opens := edit || i.Yes && now.Place != "the strip"; !opens && (repeat || aimed != now) || now == (state.Target{}) {
-		s.answerKey(themes.Warn, dialog.TooSoon)
+		s.lose(i)
+		s.tell(themes.Warn, dialog.TooSoon)
 		return nil
 	}
 	switch {

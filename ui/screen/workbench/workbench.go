@@ -256,10 +256,13 @@ func (s *Screen) sumUp() {
 	s.lived = false
 }
 
+// blind says that nothing can be seen of what keys would be for.
+func (s *Screen) blind() bool { return s.view.panes.Kind == layout.TooSmall }
+
 // target is what keys would decide now.
 func (s *Screen) target() state.Target {
-	if s.view.panes.Kind == layout.TooSmall {
-		return state.Target{} // nothing of it can be seen
+	if s.blind() {
+		return state.Target{}
 	}
 	if d := s.asking.dialogs.Top(); d != nil {
 		return d.Target()
