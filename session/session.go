@@ -375,6 +375,11 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 				return false
 			}
 		},
+		Full: func(most int) {
+			s.loop.Submit(func() {
+				s.note(true, "%d programs wait to be decided on, and further ones behind them: more can't be held with this limit of open files (ulimit -n)", most)
+			})
+		},
 		Log: func(m string) { s.log.Warn("exec gate", "message", m) },
 	}
 }

@@ -71,7 +71,12 @@ func seal() (*os.File, error) {
 // highNumber is a file under a number that is no other file's in a child: exec.Cmd
 // numbers a child's from 0, and moves them and its own beyond the highest of them.
 func highNumber(f *os.File) (*os.File, error) {
-	number, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, leastNumber)
+	least := uint64(leastNumber)
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
+		least = min(least, limit.Cur/2)
+	}
+	number, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, int(least))
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep the copy of this program open: %w", err)
 	}

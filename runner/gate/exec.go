@@ -89,6 +89,7 @@ type Exec struct {
 
 	looking sync.Mutex // held while Same looks: close waits for that
 	closed  bool       // guarded by looking
+	left    func()     // gives its place back; nil until it has one
 }
 
 // Why an Exec failed, for its owner.
@@ -233,6 +234,9 @@ func (e *Exec) close() {
 	e.looking.Lock()
 	defer e.looking.Unlock()
 	e.closed = true
+	if e.left != nil {
+		defer e.left()
+	}
 	if e.image != nil {
 		e.image.close()
 	}

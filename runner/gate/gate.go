@@ -34,12 +34,17 @@ type Options struct {
 	// may read its commands if they are files: `sh FILE`. It is called before
 	// Exec, and only reads the exported fields.
 	Scripts func(*Exec) []string
+	// Full is told once, when execs first have to wait unread because as many are
+	// held as this process has descriptors for.
+	Full func(most int)
 	// Log is told of what is odd.
 	Log func(string)
 
 	// traceExits watches exits with ptrace(2), as on kernels before 6.15,
 	// also where pidfds would do.
 	traceExits bool
+	// places is how many execs may be held, of tests; 0: as descriptors allow.
+	places int
 }
 
 // Exit is how a process ended.
@@ -82,6 +87,7 @@ type Gate struct {
 	exits   *exits
 	first   first
 	readers chan struct{} // bounds how many callers are read at once
+	room    *room
 }
 
 // waiter is a thread that waits for an answer.
@@ -123,7 +129,7 @@ func New(file *os.File, o Options) (*Gate, error) {
 	g := &Gate{
 		o: o, done: make(chan struct{}),
 		open: make(chan struct{}), waiting: map[uint64]*waiter{}, again: map[int]*Exec{},
-		readers: make(chan struct{}, maxReaders),
+		readers: make(chan struct{}, maxReaders), room: newRoom(o.Full, o.places),
 	}
 	close(g.open)
 	var err error

@@ -20,13 +20,18 @@ func (g *Gate) handle(n notification) {
 		g.reaches(n)
 		return
 	}
+	if !g.room.enter(g.done) {
+		return // the gate has failed the call
+	}
 	g.readers <- struct{}{}
-	e, err := g.read(n)
+	e, err := g.readPatiently(n)
 	<-g.readers
 	if err != nil {
+		g.room.leave()
 		g.answer(n, err)
 		return
 	}
+	e.left = g.room.leave
 	if g.repeats(e) {
 		g.fail(n.ID, unix.EACCES)
 		e.close()
@@ -54,10 +59,6 @@ func (g *Gate) handle(n notification) {
 // own; all others say why it can't be judged.
 func (g *Gate) answer(n notification, err error) {
 	errno, own := err.(unix.Errno) //nolint:errorlint // wrapped ones are troubles of ours
-	switch errno {
-	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
-		own = false
-	}
 	switch {
 	case errors.Is(err, errGone):
 		g.answered(n.ID)
@@ -138,7 +139,10 @@ func (e *Exec) read(n notification) (err error) {
 	if err := e.readProcess(); err != nil {
 		return err
 	}
-	return e.pin()
+	if err := e.pin(); err != nil {
+		return err
+	}
+	return e.view.short
 }
 
 // readIDs finds the process that a thread belongs to.

@@ -22,6 +22,8 @@ type view struct {
 	ids  status // read when needed
 	base unix.Statx_t
 
+	short error // why a lookup failed here that mightn't have for the thread
+
 	programs *programs
 }
 
@@ -57,7 +59,12 @@ func (v *view) descriptor(fd int32) (int, error) {
 // lookup opens the file that a path leads to as the thread would find it,
 // with O_PATH: nothing is opened that could block or have an effect. Relative
 // paths begin at the folder from. Errors are what the thread would get.
-func (v *view) lookup(from int, path string, noFollow bool) (int, error) {
+func (v *view) lookup(from int, path string, noFollow bool) (found int, err error) {
+	defer func() {
+		if scarce(err) {
+			v.short = err
+		}
+	}()
 	if path == "" {
 		return -1, unix.ENOENT
 	}
