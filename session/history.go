@@ -105,15 +105,7 @@ func (s *Session) putBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hosts := map[string]*git.Repository{}
-	list := frozen.Since(then, now, covered(s.past.found.Manifest), func(repository, path string) bool {
-		r := hosts[repository]
-		if r == nil {
-			r = git.Open(filepath.Join(g.Project, repository), options.Person)
-			hosts[repository] = r
-		}
-		return r.Tracked(strings.TrimPrefix(strings.TrimPrefix(path, repository), "/"))
-	})
+	list := frozen.Since(then, now, covered(s.past.found.Manifest), s.added(options.Person))
 	lost, err := g.PutBack(ctx, list, frozen.Contents{Blobs: s.blobs, Body: func(ctx context.Context, e *manifest.Entry) ([]byte, error) {
 		return s.files.Read(ctx, &diff.File{Entry: *e}, maxPutBack)
 	}})
@@ -131,6 +123,19 @@ func (s *Session) putBack(ctx context.Context) error {
 		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what the project has by now shows through, since what it was can't be had any more: %s", listed(api.EscapeAll(lost[:min(len(lost), 4)]), len(lost), 3)))
 	}
 	return nil
+}
+
+// added says whether the project's git has a file by now, by that's repository.
+func (s *Session) added(person git.Person) func(repository, path string) bool {
+	hosts := map[string]*git.Repository{}
+	return func(repository, path string) bool {
+		r := hosts[repository]
+		if r == nil {
+			r = git.Open(filepath.Join(s.cfg.Workspace, repository), person)
+			hosts[repository] = r
+		}
+		return r.Tracked(strings.TrimPrefix(strings.TrimPrefix(path, repository), "/"))
+	}
 }
 
 // maxPutBack is how large a file is that is put back from the record, in bytes.

@@ -104,6 +104,7 @@ func (s *Session) begin(ctx context.Context) error {
 		go s.keepSealed()
 	}
 	go s.watchSpace(files.NewRoom(s.store.SessionDir(cfg.ID), cfg.Disk))
+	go s.watchHead()
 	go s.watchActions(box)
 	go s.watchServers(box)
 	go func() {

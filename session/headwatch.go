@@ -1,0 +1,111 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"stepbox/policy/git"
+	"stepbox/session/api"
+	"stepbox/session/base"
+	"stepbox/session/frozen"
+	"stepbox/session/loop"
+)
+
+// headSettles is how long the host's git is given to write its files, from the first that
+// it wrote on.
+const headSettles = 100 * time.Millisecond
+
+// watchHead tells when the project has another commit checked out, until the session
+// ends. Files that the agent didn't change are the host's: where they became others than
+// its own branch has, a commit of all changes would hold them. It is paused then, before
+// it makes one.
+func (s *Session) watchHead() {
+	g := s.outfit.Git
+	_, dir := git.Above(g.Project)
+	if dir == "" || g.Of(dir) == dir {
+		return
+	}
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer w.Close()
+		err = w.Add(dir)
+	}
+	if err != nil {
+		s.log.Warn("it isn't watched what git has checked out in the project", "error", err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	commit, branch := git.OpenAs(g.Project, git.Person{}, g.Of).Head()
+	var settled <-chan time.Time
+	for {
+		select {
+		case <-s.loop.In(loop.Stopping):
+			return
+		case <-w.Errors: // events were lost: something happened
+		case <-w.Events:
+		case <-settled:
+			settled = nil
+			is, on := git.Open(g.Project, git.Person{}).Head()
+			if is != commit || on != branch {
+				commit, branch = is, on
+				s.loop.Post(func() { s.loop.Aside(func() func() { s.headMoved(ctx, head(is, on)); return nil }) })
+			}
+			continue
+		}
+		if settled == nil {
+			settled = time.After(headSettles)
+		}
+	}
+}
+
+// headMoved tells that the project has another commit checked out, and pauses the session
+// where that shows in it.
+func (s *Session) headMoved(ctx context.Context, to string) {
+	others, err := s.others(ctx)
+	if err != nil {
+		s.log.Warn("cannot tell what is another in the project", "error", err)
+	}
+	if len(others) == 0 && err == nil {
+		s.loop.Post(func() {
+			s.note(false, "git: the project has %s checked out by now; the session stays on its own branch", to)
+		})
+		return
+	}
+	if _, err := s.Pause(ctx); err != nil {
+		s.log.Warn("cannot pause the session", "error", err)
+	}
+	var paths []string
+	for _, b := range others[:min(len(others), 4)] {
+		paths = append(paths, api.Escape(b.Path))
+	}
+	s.loop.Post(func() {
+		s.note(true, "git: the project has %s checked out by now, and files show through that are others than those the agent began with (%s): what it commits could hold them. The session is paused: switch back and let it go on; or end it and resume it, which has all as it was, or as the project is by now if the agent did nothing in git; or let it go on as it is", to, listed(paths, len(others), 3))
+	})
+}
+
+// others are the files that git has and that are others in the project by now than when
+// the session began, as far as they show in it.
+func (s *Session) others(ctx context.Context) ([]frozen.Back, error) {
+	g := s.outfit.Git
+	taken, _, err := frozen.Load(g.Folder)
+	if err != nil {
+		return nil, err
+	}
+	var options base.Options
+	var then *base.Record
+	if failure := s.loop.Call(ctx, func() { options = s.baseOptions(); then, err = s.baseOf(ctx, taken.Run) }); failure != nil || err != nil {
+		return nil, err // the session is over
+	}
+	now, err := base.Take(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	scanned, err := s.files.Scan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return frozen.Since(then, now, covered(scanned), s.added(options.Person)), nil
+}
