@@ -314,6 +314,7 @@ func (s *Screen) inDialog(d dialog.Dialog, k tea.KeyPressMsg) (intent.Intent, te
 			w.Type(k)
 			return nil, s.listFolders()
 		}
+		s.inbox.desk.Presses.Lost()
 		s.Notice = keys.Astray(k, d.Why, d.Says, d.Scope())
 		return nil, nil
 	}

@@ -104,6 +104,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 		s.leave = intent.Home{}
 		return nil
 	}
+	s.asking.desk.Presses.Lost()
 	s.answerKey(themes.Info, keys.Astray(k, s.whyAtAll, nil, s.scopes()...))
 	return nil
 }
@@ -129,6 +130,7 @@ func (s *Screen) dialogKey(d dialog.Dialog, k tea.KeyPressMsg) tea.Cmd {
 		w.Type(k)
 		return nil
 	}
+	s.asking.desk.Presses.Lost()
 	s.answerKey(themes.Info, keys.Astray(k, d.Why, d.Says, d.Scope()))
 	return nil
 }
