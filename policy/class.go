@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,10 @@ var classes = map[string]*class{
 	"wide-pathspec": {is: widePathspec},
 	// A file that by its name holds secrets, and that can be read.
 	"secret": {is: holdsSecrets},
+	// A value by which something runs, and none that turns it off.
+	"helper": {is: func(w word, _ *site) bool {
+		return !w.known() || !slices.Contains([]string{"", "0", "false", "never", "/dev/null"}, w.text)
+	}},
 	// HOST:PATH, or a URL.
 	"remote": {is: remote},
 }

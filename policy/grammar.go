@@ -28,6 +28,9 @@ type program struct {
 	// Stem says that another program by the name stem-WORD is this one with
 	// WORD as its first argument.
 	Stem bool `yaml:"stem"`
+	// Settings are options whose next argument is a setting of git's. One with a setting that
+	// only turns something off is none.
+	Settings []string `yaml:"settings"`
 	// Commands are the words that it knows as its first operand. It can be set to take
 	// another for the nearest of them.
 	Commands []string `yaml:"commands"`
@@ -122,8 +125,10 @@ func (p *program) invoke(names []string, args []word, at site) *invocation {
 			odd = ""
 		case slices.Contains(p.Values, w.text) && i+1 < len(args):
 			i++
-			v.options = append(v.options, word{text: w.text + "=" + args[i].text})
 			odd = ""
+			if !slices.Contains(p.Settings, w.text) || !args[i].known() || !settingCurbs(args[i].text) {
+				v.options = append(v.options, word{text: w.text + "=" + args[i].text})
+			}
 		default:
 			v.options = append(v.options, p.attached(w))
 			if odd = w.text; strings.Contains(odd, "=") || slices.Contains(p.Flags, odd) {
