@@ -90,7 +90,6 @@ type step struct {
 	by     string      // whose answer; "" is "me"
 	result api.Verdict // where nobody is asked; "" is allow
 	basis  *api.Basis  // nil: as nothing was odd
-	old    bool        // it is recorded without a basis
 	upkeep bool        // it is housekeeping
 	more   []step      // starts in the same job
 	exec   func(*api.Exec)
@@ -100,14 +99,12 @@ func (w *writer) exec(argv []string, at step, action int, rule string, v api.Ver
 	w.execs++
 	w.pid++
 	x := api.Exec{ID: w.execs, Action: action, Pid: w.pid, Parent: 1000, Argv: api.EscapeAll(argv), Program: "/usr/bin/" + argv[0], Cwd: "/p", Verdict: v, Rule: rule, At: w.now(), Basis: at.basis}
-	if !at.old {
-		b := api.Basis{}
-		if x.Basis != nil {
-			b = *x.Basis
-		}
-		b.Leads = at.nested == nil
-		x.Basis = &b
+	b := api.Basis{}
+	if x.Basis != nil {
+		b = *x.Basis
 	}
+	b.Leads = at.nested == nil
+	x.Basis = &b
 	if at.exec != nil {
 		at.exec(&x)
 	}

@@ -23,7 +23,7 @@ func TestProperties(t *testing.T) {
 		w.begin(id, rapid.SampledFrom([]api.Mode{api.ModePolicy, api.ModeStep, api.ModeWatch}).Draw(rt, "mode"))
 		w.do(step{line: argv("bash")})
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
-			s := step{old: rapid.Bool().Draw(rt, "old"), gone: rapid.IntRange(0, 9).Draw(rt, "gone") == 0}
+			s := step{gone: rapid.IntRange(0, 9).Draw(rt, "gone") == 0}
 			switch argv := rapid.SampledFrom(lines).Draw(rt, "line"); rapid.IntRange(0, 2).Draw(rt, "kind") {
 			case 0:
 				s.line = argv

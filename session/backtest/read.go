@@ -305,7 +305,7 @@ func (r *reader) closed(is func(*asked) bool) *asked {
 // member says whether a program starts together with the one before it.
 func (r *reader) member(x *api.Exec) bool {
 	d := r.forming
-	return d != nil && x.Rule == d.Rule && (x.Basis.Leads || x.Verdict == api.Deny)
+	return d != nil && x.Rule == d.Rule && (x.Verdict == api.Deny || x.Basis != nil && x.Basis.Leads)
 }
 
 // begins is the first program of an action.

@@ -65,7 +65,6 @@ func TestTry(t *testing.T) {
 		"the same part once":         {[]step{{line: argv("make")}, {nested: argv("cc")}, {nested: argv("cc")}}, "commands: [{ask: cc}]", "asks 1 cc", 0},
 		"the same connection once":   {[]step{{line: argv("curl")}, {to: "example.org:443", say: api.AnswerApprove}, {to: "example.org:443"}}, "network: [{allow: example.org}]", "saves 1 connect to example.org:443", 0},
 		"cut arguments":              {[]step{{line: push, say: api.AnswerApprove, basis: &api.Basis{Cut: true}}}, "commands: [{allow: git push **}]", "", 0},
-		"cut in an older record":     {[]step{{line: argv("git", "push", "x… and 7 bytes more"), say: api.AnswerApprove, old: true}}, "commands: [{allow: git push **}]", "", 0},
 		"doubt":                      {[]step{{line: argv("make"), say: api.AnswerApprove, basis: &api.Basis{Doubt: "it reads commands from ~/x"}}}, "commands: [{allow: make}]", "", 0},
 		"another's name":             {[]step{{line: push, say: api.AnswerApprove, basis: &api.Basis{Posing: true}}}, "commands: [{allow: git push **}]", "", 0},
 		"started by another name":    {[]step{{line: argv("x", "push"), basis: &api.Basis{Started: "/usr/bin/tool"}}}, "commands: [{deny: tool push}]", "stops 1 x push", 0},
@@ -73,13 +72,11 @@ func TestTry(t *testing.T) {
 			"commands: [{ask: python3}]", "asks 1 tool -x", 0},
 		"a newline":                 {[]step{{line: argv("sh", "-c", "true\ngit push")}}, "commands: [{deny: git push}]", `stops 1 sh -c $'true\ngit push'`, 0},
 		"what looks like a newline": {[]step{{line: argv("sh", "-c", `echo 'a\ngit push'`)}}, "commands: [{deny: git push}]", "", 0},
-		"either in an older record": {[]step{{line: argv("sh", "-c", "true\nmake x"), old: true}}, "commands: [{deny: make}]", `unknown 1 sh -c $'true\nmake x'`, 0},
-		"a part in an older record": {[]step{{line: argv("make"), old: true}, {nested: argv("cc"), old: true, exec: func(x *api.Exec) { x.Parent = x.Pid - 1 }}}, "commands: [{ask: cc}]", "asks 1 cc", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := record(t)
 			for i, s := range c.steps { // a text with escapes is recorded beside its exact one
-				if s.line != nil && !s.old && s.basis == nil && slices.ContainsFunc(s.line, api.Unclear) {
+				if s.line != nil && s.basis == nil && slices.ContainsFunc(s.line, api.Unclear) {
 					c.steps[i].basis = &api.Basis{Exact: s.line}
 				}
 			}
