@@ -61,13 +61,14 @@ type planner struct {
 	unmade  []diff.Change     // what applies made and is to be deleted again
 	git     int               // changes below .git
 	ignored int               // changes of what git ignores
+	trees   map[string]bool   // working trees that the session made, by their folders
 }
 
 func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
 	return &planner{
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
 		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts)}},
-		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{}, turned: map[string]string{},
+		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{}, turned: map[string]string{}, trees: map[string]bool{},
 	}
 }
 
@@ -106,6 +107,9 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 		c := &d.Changes[i]
 		if !b.chosen && project.Never(c.Path) == "" && sel.Files.Ignored(c.Path) {
 			b.ignored++ // builds' outputs and the like, which a person would make again
+			continue
+		}
+		if b.elsewhere(c.Path) {
 			continue
 		}
 		if err := b.change(c); err != nil {
