@@ -95,18 +95,6 @@ func linked(t testing.TB) *Gateway {
 	return g
 }
 
-// faults are what was recorded of packets that made something panic.
-func (g *Gateway) faults() (list []string) {
-	g.tap.mu.Lock()
-	defer g.tap.mu.Unlock()
-	for s := range g.tap.seen {
-		if s.kind == "fault" {
-			list = append(list, s.what)
-		}
-	}
-	return list
-}
-
 // A panic in a packet's own way through the gateway drops the packet.
 func TestFaultDropsItsPacket(t *testing.T) {
 	g := linked(t)
