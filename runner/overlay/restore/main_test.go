@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		helperMain()
 		os.Exit(0)
 	}
+	// Histories of files on a real overlay, twice for two users: the command line may ask for more of them.
+	if err := flag.Set("rapid.checks", "40"); err != nil {
+		panic(err)
+	}
 	flag.Parse()
 	if err := userNamespaces(); err != nil {
 		fmt.Fprintf(os.Stderr, "these tests need user namespaces with overlay mounts, and can't make one here: %v\n"+
