@@ -15,7 +15,7 @@ func TestKeysInFlightNeverDecide(t *testing.T) {
 	tm.held("#1 held")
 
 	// In the opened question: all in one go, as from a keyboard that was ahead.
-	tm.press(leader + "aaaaayin")
+	tm.press(leader + "aaaaayio")
 	tm.shows("◆ #1 command held", "too soon")
 	p.holds("s", 1)
 	tm.shows("keys answer this question")
