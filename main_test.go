@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	mathrand "math/rand/v2"
@@ -55,6 +56,9 @@ const ordinary = 12345
 func TestMain(m *testing.M) {
 	runner.Reexec()                                               // the sandboxes' own processes are this binary too
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process of a build with -race takes a second to end
+	if err := flag.Set("test.parallel", "4"); err != nil {        // most of the time is spent waiting; the command line may say otherwise
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"stepbox": main, tell.Opener: main})
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func namespaces() *syscall.SysProcAttr {
 	}
 }
 
-// TestAsUnprivileged runs all other tests as an ordinary user too.
+// TestAsUnprivileged runs all other tests as an ordinary user too, with a quarter of the histories.
 func TestAsUnprivileged(t *testing.T) {
 	if os.Getenv(unprivilegedEnv) != "" {
 		return
@@ -93,9 +94,11 @@ func TestAsUnprivileged(t *testing.T) {
 	if r := flag.Lookup("test.run").Value.String(); r != "" {
 		args = append(args, "-test.run="+r)
 	}
-	if f := flag.Lookup("rapid.checks"); f != nil {
-		args = append(args, "-rapid.checks="+f.Value.String(), "-rapid.nofailfile")
+	checks, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
+	if err != nil {
+		t.Fatal(err)
 	}
+	args = append(args, fmt.Sprint("-rapid.checks=", max(1, checks/4)), "-rapid.nofailfile")
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
 	cmd.Dir = home
 	cmd.Env = []string{
