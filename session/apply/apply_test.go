@@ -449,13 +449,13 @@ func TestCommits(t *testing.T) {
 	r.agent("a", "1\n")
 	r.agent(".git/x", "1\n")
 	r.action(api.ReviewKept)
-	r.box.commits = scratch.Commits{List: []api.Commit{{Hash: "abc", Subject: "s"}}}
+	r.box.commits = scratch.Commits{List: []api.Commit{{Hash: "abc", Subject: "s", Danger: "it deletes all"}}}
 	r.box.fetched = scratch.Fetched{Commits: r.box.commits, Ref: "refs/stepbox/x/", How: []string{"git merge"}}
 	if p := r.plan(api.ApplyRequest{}); len(p.Commits) > 0 {
 		t.Error("commits that nobody asked for")
 	}
-	if p := r.plan(api.ApplyRequest{Commits: true}); len(p.Left) != 1 || !strings.HasSuffix(p.Left[0].Why, "; its commits are fetched") {
-		t.Errorf("left out is %+v", p.Left)
+	if p := r.plan(api.ApplyRequest{Commits: true}); p.Dangerous != 1 || len(p.Left) != 1 || !strings.HasSuffix(p.Left[0].Why, "; its commits are fetched") {
+		t.Errorf("%d are dangerous, left out is %+v", p.Dangerous, p.Left)
 	}
 	rec, err := r.apply(api.ApplyRequest{Commits: true})
 	if err != nil || len(rec.Fetched) != 1 || rec.Ref != "refs/stepbox/x/" || len(rec.How) != 1 {

@@ -215,6 +215,11 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 	b.p.all = all.To
 	got, err := b.a.Sandbox(b.p.session).Commits(b.ctx, all.To)
 	b.p.Commits = got.List
+	for _, c := range got.List {
+		if c.Danger != "" {
+			b.p.Dangerous++
+		}
+	}
 	b.p.Left = append(b.p.Left, got.Notes...)
 	return err
 }

@@ -52,6 +52,7 @@ type tip struct {
 	hash, ref string
 	name      string // below ours and the session
 	own       []int  // commits that no tip before it leads to
+	danger    string // what its merge would take; escaped
 }
 
 // Commits lists the commits that the agent made. What it lists is checked: each is
@@ -69,6 +70,7 @@ func said(list []*repository) (out Commits) {
 			continue
 		}
 		for _, t := range r.tips {
+			first := len(out.List)
 			for _, i := range t.own {
 				c := r.commits[i]
 				out.List = append(out.List, api.Commit{
@@ -76,6 +78,7 @@ func said(list []*repository) (out Commits) {
 					Subject: api.Escape(api.Trim(c.subject, 300)), Author: api.Escape(api.Trim(c.author, 300)),
 				})
 			}
+			out.List[first].Danger = t.danger
 		}
 	}
 	return out
@@ -97,9 +100,9 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest) ([]*repo
 		}
 	}
 	return list, s.git(ctx, state, list, listScript, func(r *repository) (map[string]string, error) {
-		has, err := s.real(ctx, r, "", "rev-list", "--no-walk=unsorted", "--exclude="+ours+"*", "--all")
+		has, err := s.real(ctx, r, call{}, "rev-list", "--no-walk=unsorted", "--exclude="+ours+"*", "--all")
 		return map[string]string{"has": string(has)}, err
-	}, func(r *repository, _, prefix string) error {
+	}, func(r *repository, dir, prefix string) error {
 		refs, err := git.ReadFile(prefix+"refs", maxRefs)
 		if err != nil {
 			return err
@@ -114,7 +117,10 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest) ([]*repo
 		if len(r.commits) > maxCommits {
 			return fmt.Errorf("it has more than %d new commits, which is more than can be listed", maxCommits)
 		}
-		return r.name(string(refs))
+		if err = r.name(string(refs)); err == nil {
+			s.compare(ctx, r, state, dir, prefix+"pack")
+		}
+		return err
 	})
 }
 
@@ -191,7 +197,7 @@ const listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(obje
 		sed -n 's/^\([0-9a-f]*\) commit$/^\1/p' $n.there >>$n.ask &&
 		g rev-list --topo-order --max-count=10001 --stdin <$n.ask >$n.new 2>>$n.said &&
 		g cat-file --batch <$n.new >$n.commits 2>>$n.said || echo failed >$n.failed
-done </dev/null
+` + packScript + `done </dev/null
 `
 
 // repositories finds those whose references are in a state's upper.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/outfit"
@@ -104,7 +105,7 @@ func (s *Scratch) before(ctx context.Context, r *repository) (out []string, err 
 			}
 		}
 	}
-	kinds, err := s.real(ctx, r, strings.Join(out, "\n"), "cat-file", "--batch-check=%(objecttype)")
+	kinds, err := s.real(ctx, r, call{in: strings.NewReader(strings.Join(out, "\n"))}, "cat-file", "--batch-check=%(objecttype)")
 	if err == nil && string(kinds) != strings.Repeat("commit\n", len(out)) {
 		err = errors.New("its commits are made on top of others that the project's repository doesn't have")
 	}
@@ -125,12 +126,12 @@ func (s *Scratch) fetch(ctx context.Context, r *repository, session, bundle, fro
 		fmt.Fprintf(&want, "%s %s%d\n", t.hash, inside, i)
 		args = append(args, fmt.Sprintf("+%s%d:%s%s/%s", inside, i, ours, session, t.name))
 	}
-	heads, err := s.real(ctx, r, "", "bundle", "list-heads", bundle)
+	heads, err := s.real(ctx, r, call{}, "bundle", "list-heads", bundle)
 	if err == nil && string(heads) != want.String() {
 		err = errors.New("its bundle has other commits than were listed")
 	}
 	if err == nil {
-		_, err = s.real(ctx, r, "", args...)
+		_, err = s.real(ctx, r, call{}, args...)
 	}
 	return err
 }
@@ -158,21 +159,31 @@ func copyRegular(from, to string, most int64) (n int64, err error) {
 	return n, errors.Join(err, out.Close())
 }
 
+// call is what the person's git is given beside its arguments.
+type call struct {
+	in  io.Reader
+	env []string
+}
+
 // real runs the person's git on a repository that the agent can't write: nothing
 // of a session goes below a .git but what this fetches.
-func (s *Scratch) real(ctx context.Context, r *repository, in string, args ...string) ([]byte, error) {
+func (s *Scratch) real(ctx context.Context, r *repository, with call, args ...string) ([]byte, error) {
 	dir := s.at(r)
 	if !s.straight(r) {
 		return nil, fmt.Errorf("its commits can't be fetched: the project's git folder %s is gone, or is behind a link", api.Escape(r.dir))
 	}
 	limited, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
+	if filepath.IsAbs(r.dir) { // HEAD is the working tree's
+		_, dir = git.Above(s.cfg.Workspace)
+	}
 	cmd, err := outfit.Git(limited, s.cfg.Workspace, dir, s.cfg.Home, s.cfg.Env, args...)
 	if err != nil {
 		return nil, err
 	}
 	var out, said bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = with.in, &out, &said
+	cmd.Env = append(cmd.Env, with.env...)
 	if err := cmd.Run(); err != nil {
 		if strings.Contains(said.String(), "unknown option") {
 			return nil, errors.New("this machine's git is too old to fetch them safely: 2.31 or a newer one is needed")

@@ -36,6 +36,11 @@ func (a *applying) printPlan(w io.Writer, s api.Session, p api.ApplyPlan, what s
 				fmt.Fprintf(w, "  %s: %s\n", f.Path, d)
 			}
 		}
+		for _, c := range p.Commits {
+			if c.Danger != "" {
+				fmt.Fprintf(w, "  %s up to %s: %s\n", c.Ref, c.Hash[:min(12, len(c.Hash))], c.Danger)
+			}
+		}
 	}
 	if len(p.Conflicts) > 0 {
 		fmt.Fprintf(w, "in conflict %d\n", len(p.Conflicts))

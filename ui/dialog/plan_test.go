@@ -24,3 +24,13 @@ func TestPlanOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// What merging the agent's commits would take has to have been in view.
+func TestDangerOfCommits(t *testing.T) {
+	p := NewPlan(Work{Yes: "write it", Apply: &api.ApplyRequest{Commits: true}}, nil)
+	_, count, _ := p.Ask()
+	p.SetPlan(count, OfApply(api.ApplyPlan{Commits: []api.Commit{{Hash: "abc"}, {Hash: "def", Danger: "it deletes all"}}}), "")
+	if i := slices.IndexFunc(p.list(), func(it item) bool { return it.id == "commit def" && it.must != "" }); i < 0 {
+		t.Errorf("it doesn't have to be seen: %+v", p.list())
+	}
+}

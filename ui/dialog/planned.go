@@ -131,18 +131,15 @@ func (p *Plan) list() (out []item) {
 	for _, f := range p.shown.Files {
 		if len(f.Dangers) > 0 {
 			it := p.file(f.Change, text{})
-			it.rows = joined(it.rows, func(dst uv.Screen, width int) (out []row) {
-				for _, d := range f.Dangers {
-					mark, indent := "DANGER", 4
-					for _, s := range paint.Wrap(dst, d, width-indent-len(mark)-1) {
-						out = append(out, row{indent: indent, spans: []text{{mark, themes.Denied}, {" " + s, themes.Warn}}})
-						mark, indent = "", indent+len(mark)
-					}
-				}
-				return out
-			})
+			it.rows = joined(it.rows, dangers(f.Dangers...))
 			it.must = fmt.Sprint("danger", f.Key, f.Status, f.Dangers)
 			out = append(out, it)
+		}
+	}
+	for _, c := range p.shown.Commits {
+		if c.Danger != "" {
+			out = append(out, item{id: "commit " + c.Hash + c.Ref, must: "danger" + c.Hash + c.Danger, rows: joined(
+				func(dst uv.Screen, width int) []row { return []row{commit(dst, c, width)} }, dangers(c.Danger))})
 		}
 	}
 	for _, c := range p.shown.Unreviewed {
@@ -187,6 +184,20 @@ func (p *Plan) list() (out []item) {
 		out = append(out, item{id: "more", rows: says(fmt.Sprintf("⋯ and %d more", p.shown.More), themes.SurfaceMuted)})
 	}
 	return out
+}
+
+// dangers are the rows of what is dangerous about something.
+func dangers(list ...string) func(uv.Screen, int) []row {
+	return func(dst uv.Screen, width int) (out []row) {
+		for _, d := range list {
+			mark, indent := "DANGER", 4
+			for _, s := range paint.Wrap(dst, d, width-indent-len(mark)-1) {
+				out = append(out, row{indent: indent, spans: []text{{mark, themes.Denied}, {" " + s, themes.Warn}}})
+				mark, indent = "", indent+len(mark)
+			}
+		}
+		return out
+	}
 }
 
 // joined are the rows of both.

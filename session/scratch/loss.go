@@ -1,0 +1,298 @@
+package scratch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"stepbox/policy/git"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/api"
+)
+
+// What a merge of the agent's commits takes from a branch of the person's is told by
+// trees: that of the branch, that of the agent's tip, and that of the commit from which
+// both went on. A file that neither the person nor the agent's files let go of, and that
+// the tip lacks, is one that the agent's git left out, whatever was run: the session shows
+// no such change, so nobody would see it before the merge.
+
+// Bounds of a comparison.
+const (
+	maxPack    = 256 << 20 // bytes of commits and trees
+	compareFor = 30 * time.Second
+	maxNamed   = 3 // paths that are named of many
+)
+
+// packScript packs what the trees of new commits are. Git of the host reads it where
+// nothing else is, see apart.
+const packScript = `	g pack-objects -q --revs --thin --stdout --filter=blob:none <$n.ask >$n.pack 2>$n.unpacked || rm -f $n.pack
+`
+
+// losses is what a merge would take.
+type losses struct{ left, hidden, older []string }
+
+// branch is what may be merged into.
+type branch struct {
+	hash, name string
+	out        bool // it is checked out
+}
+
+// compare says of each tip what its merge would take from the project's branches. What
+// can't be told is said as well.
+func (s *Scratch) compare(ctx context.Context, r *repository, state *manifest.Manifest, dir, pack string) {
+	if len(r.tips) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, compareFor)
+	defer cancel()
+	a := &apart{s: s, r: r, dir: filepath.Join(dir, "objects")}
+	err := a.take(ctx, pack, filepath.Join(dir, "pack"))
+	var branches []branch
+	if err == nil {
+		branches, err = s.branches(ctx, r)
+	}
+	for i := range r.tips {
+		t := &r.tips[i]
+		var said []string
+		for _, b := range branches {
+			if failed := err; failed == nil && (b.out || "refs/heads/"+b.name == t.ref) {
+				var l losses
+				l, err = a.losses(ctx, state, b, t.hash)
+				said = append(said, l.words(b.name)...)
+			}
+		}
+		if err != nil {
+			said = append(said, "what its merge changes couldn't be compared with the project's branch: "+err.Error())
+		}
+		t.danger = api.Escape(api.Trim(strings.Join(said, "; "), 700))
+	}
+	_ = os.RemoveAll(a.dir) // it goes with the sandbox, anyway
+}
+
+func (l *losses) words(name string) (out []string) {
+	for _, x := range []struct {
+		paths []string
+		does  string
+	}{
+		{l.hidden, "deletes %s that the agent wasn't shown"},
+		{l.left, "deletes %s that the session's own files keep"},
+		{l.older, "puts %s back to what had been there before"},
+	} {
+		if n := len(x.paths); n > 0 {
+			named := strings.Join(x.paths[:min(n, maxNamed)], ", ")
+			if n > maxNamed {
+				named += fmt.Sprintf(" and %d more", n-maxNamed)
+			}
+			out = append(out, fmt.Sprintf("merged into %s it ", name)+fmt.Sprintf(x.does, api.Counted(n, "file"))+": "+named)
+		}
+	}
+	return out
+}
+
+// branches are those that the project's repository has, what is checked out first.
+func (s *Scratch) branches(ctx context.Context, r *repository) (out []branch, err error) {
+	list, err := s.real(ctx, r, call{}, "for-each-ref", "--format=%(objectname) %(HEAD)%(refname)", "refs/heads")
+	head, failure := s.real(ctx, r, call{}, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if failure == nil { // else there is no commit yet
+		out = append(out, branch{hash: strings.TrimSpace(string(head)), name: "what is checked out", out: true})
+	}
+	for line := range strings.Lines(string(list)) {
+		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, checkedOut := strings.CutPrefix(ref, "*")
+		name = strings.TrimPrefix(strings.TrimSpace(name), "refs/heads/")
+		switch {
+		case checkedOut && len(out) > 0:
+			out[0].name = name
+		default:
+			out = append(out, branch{hash: hash, name: name})
+		}
+	}
+	return out, err
+}
+
+// apart is a repository of the host's with objects of the agent's beside it: in a folder
+// of ours, as git's own receiving end has them until it takes them. See git-receive-pack(1),
+// quarantine.
+type apart struct {
+	s   *Scratch
+	r   *repository
+	dir string
+}
+
+// take has git read a pack out of a folder where the sandbox can write.
+func (a *apart) take(ctx context.Context, from, pack string) error {
+	if err := os.Mkdir(a.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if _, err := copyRegular(from, pack, maxPack); err != nil {
+		return fmt.Errorf("cannot take over the pack that git made of them: %w", err)
+	}
+	in, err := os.Open(pack)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = a.git(ctx, in, "index-pack", "--stdin", "--fix-thin")
+	return err
+}
+
+func (a *apart) git(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
+	env := []string{"GIT_OBJECT_DIRECTORY=" + a.dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(a.s.at(a.r), "objects")}
+	return a.s.real(ctx, a.r, call{in, env}, args...)
+}
+
+// differs is a path that one tree has in another way than another.
+type differs struct {
+	was, is string // hashes; of zeros alone where there is none
+	path    string
+}
+
+func (d differs) gone() bool { return strings.Trim(d.is, "0") == "" }
+func (d differs) made() bool { return strings.Trim(d.was, "0") == "" }
+
+// trees lists what differs between two commits' trees.
+func (a *apart) trees(ctx context.Context, from, to string) ([]differs, error) {
+	out, err := a.git(ctx, nil, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to)
+	if err != nil {
+		return nil, err
+	}
+	return raw(out), nil
+}
+
+// raw reads git's raw list of differences, and passes over what is none.
+func raw(out []byte) (list []differs) {
+	fields := strings.Split(string(out), "\x00")
+	for i := 0; i+1 < len(fields); i++ {
+		if f := strings.Fields(fields[i]); len(f) == 5 && strings.HasPrefix(f[0], ":") {
+			i++
+			list = append(list, differs{was: f[2], is: f[3], path: fields[i]})
+		}
+	}
+	return list
+}
+
+// losses compares a tip with a branch.
+func (a *apart) losses(ctx context.Context, state *manifest.Manifest, b branch, tip string) (l losses, err error) {
+	found, err := a.git(ctx, nil, "merge-base", b.hash, tip)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return l, nil // they have nothing in common, and git refuses to merge them
+	}
+	if err != nil {
+		return l, err
+	}
+	base := strings.TrimSpace(string(found))
+	agents, err := a.trees(ctx, base, tip)
+	if err != nil {
+		return l, err
+	}
+	persons, err := a.trees(ctx, base, b.hash)
+	if err != nil {
+		return l, err
+	}
+	changed := make(map[string]bool, len(persons))
+	for _, d := range persons {
+		changed[d.path] = true
+	}
+	var kept []differs
+	for _, d := range agents {
+		switch {
+		case d.made() || d.was == d.is || changed[d.path]: // nothing goes, or git doesn't merge it without asking
+		case !d.gone():
+			kept = append(kept, d)
+		default:
+			in, shown := a.s.inProject(a.r, d.path)
+			switch {
+			case shown && gone(state, in) || b.out && !a.s.exists(a.r, d.path):
+			case !shown || slices.ContainsFunc(a.s.cfg.Hidden, func(h string) bool { return in == h || strings.HasPrefix(in, h+"/") }):
+				l.hidden = append(l.hidden, d.path)
+			default:
+				l.left = append(l.left, d.path)
+			}
+		}
+	}
+	l.older, err = a.older(ctx, base, kept)
+	return l, err
+}
+
+// older are the paths at which a tip has what an earlier commit had there.
+func (a *apart) older(ctx context.Context, base string, kept []differs) (out []string, err error) {
+	had, paths, err := a.known(ctx, kept)
+	if len(had) == 0 || err != nil {
+		return nil, err
+	}
+	commits, err := a.s.real(ctx, a.r, call{strings.NewReader(base + "\n--\n" + paths), []string{"GIT_LITERAL_PATHSPECS=1"}}, "rev-list", "--stdin")
+	if err != nil {
+		return nil, err
+	}
+	changes, err := a.s.real(ctx, a.r, call{in: bytes.NewReader(commits)}, "diff-tree", "--stdin", "-r", "-z", "--root", "--raw", "--no-renames", "--no-abbrev")
+	for _, d := range raw(changes) {
+		if is := had[d.path]; is != "" && (is == d.was || is == d.is) {
+			delete(had, d.path)
+			out = append(out, d.path)
+		}
+	}
+	slices.Sort(out)
+	return out, err
+}
+
+// known are the blobs, by path, that the project's repository has as well, and those
+// paths by line: what it hasn't got is new.
+func (a *apart) known(ctx context.Context, kept []differs) (had map[string]string, paths string, err error) {
+	var ask strings.Builder
+	for _, d := range kept {
+		ask.WriteString(d.is + "\n")
+	}
+	kinds, err := a.s.real(ctx, a.r, call{in: strings.NewReader(ask.String())}, "cat-file", "--batch-check=%(objecttype)")
+	had = map[string]string{}
+	for i, kind := range strings.Split(string(kinds), "\n") {
+		if kind == "blob" && !strings.Contains(kept[i].path, "\n") {
+			had[kept[i].path] = kept[i].is
+			paths += kept[i].path + "\n"
+		}
+	}
+	return had, paths, err
+}
+
+// root is the folder of a repository's working tree.
+func (s *Scratch) root(r *repository) string {
+	if filepath.IsAbs(r.dir) {
+		root, _ := git.Above(s.cfg.Workspace)
+		return root
+	}
+	return filepath.Join(s.cfg.Workspace, r.folder)
+}
+
+// inProject is where a path of a repository's working tree is in the project.
+func (s *Scratch) inProject(r *repository, p string) (in string, ok bool) {
+	in, err := filepath.Rel(s.cfg.Workspace, filepath.Join(s.root(r), p))
+	return in, err == nil && filepath.IsLocal(in)
+}
+
+func (s *Scratch) exists(r *repository, p string) bool {
+	_, err := os.Lstat(filepath.Join(s.root(r), p))
+	return err == nil
+}
+
+// gone says whether a session's files lack what the project has at a path.
+func gone(state *manifest.Manifest, p string) bool {
+	for at := p; at != "."; at = path.Dir(at) {
+		e := state.Lookup(at)
+		if e != nil && at == p && e.Kind != manifest.KindWhiteout {
+			return false
+		}
+		if e != nil && (e.Kind != manifest.KindDir || e.Opaque) {
+			return true
+		}
+	}
+	return false
+}

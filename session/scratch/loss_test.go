@@ -1,0 +1,90 @@
+package scratch
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a merge would take is told by what the trees are, however the agent's git was
+// made to leave it out.
+func TestWhatAMergeWouldTake(t *testing.T) {
+	const left = "merged into main it deletes 1 file that the agent wasn't shown: key.txt; merged into main it deletes 2 files that the session's own files keep: b.txt, dir/c.txt"
+	for name, test := range map[string]struct{ does, want string }{
+		"an honest commit":         {`echo more >>a.txt; rm b.txt; git mv dir/c.txt dir/d.txt; echo n >n; git add -A; git commit -qm x`, ""},
+		"a folder that goes":       {`rm -r dir; echo now a file >dir; git add -A; git commit -qm x`, ""},
+		"read-tree":                {`git read-tree HEAD~1; git commit -qm x`, "merged into main it deletes 1 file that the session's own files keep: dir/c.txt; merged into main it puts 1 file back to what had been there before: a.txt"},
+		"a temporary index":        {`export GIT_INDEX_FILE=/tmp/index; git add a.txt; git commit -qm x`, left},
+		"a deleted index":          {`rm .git/index; echo more >>a.txt; git add a.txt; git commit -qm x`, left},
+		"an index without a file":  {`git update-index --force-remove key.txt; git rm -q --cached b.txt dir/c.txt; git commit -qm x`, left},
+		"plumbing":                 {`t=$(printf '100644 blob %s\ta.txt\n' $(git rev-parse HEAD:a.txt) | git mktree); git update-ref refs/heads/main $(git commit-tree -p HEAD -m x $t)`, left},
+		"an honest one after that": {`git rm -q --cached b.txt; git commit -qm x; git add b.txt; git commit -qm y`, ""},
+		"a revert":                 {`git revert --no-edit HEAD >/dev/null`, "merged into main it puts 1 file back to what had been there before: a.txt"},
+		"a file that is hidden":    {`git update-index --force-remove key.txt; git commit -qm x`, "merged into main it deletes 1 file that the agent wasn't shown: key.txt"},
+		"another branch":           {`git switch -qc topic; git rm -q --cached b.txt; git commit -qm x`, "merged into main it deletes 1 file that the session's own files keep: b.txt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n", "key.txt": "k\n"})
+			r.commitAll("")
+			r.write("a.txt", "two\n")
+			r.write("dir/c.txt", "c\n")
+			r.git("", "add", "-A")
+			r.git("", "commit", "-qm", "second")
+			r.cfg.Hidden = []string{"key.txt"}
+			state := r.agent(asAda + "git config advice.addEmptyPathspec false; git update-index --skip-worktree key.txt; " + test.does)
+			got, err := r.fetched("s1", state)
+			r.must(err)
+			if len(got.List) == 0 || got.List[0].Danger != test.want || len(got.Notes) > 0 {
+				t.Errorf("it is said %+v, %s", got.List, notes(got.Commits))
+			}
+			for _, c := range got.List[1:] {
+				if c.Danger != "" {
+					t.Errorf("of an older one it is said %q", c.Danger)
+				}
+			}
+		})
+	}
+}
+
+// A branch of the same name is compared as well as what the person has checked out, and
+// what they changed meanwhile is git's to merge.
+func TestWhatAMergeWouldTakeFromOtherBranches(t *testing.T) {
+	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n"})
+	r.commitAll("")
+	state := r.agent(asAda + `git rm -q --cached b.txt c.txt; git commit -qm x`)
+	r.git("", "rm", "-q", "c.txt")
+	r.git("", "commit", "-qm", "c goes")
+	r.git("", "switch", "-qc", "side")
+	r.git("", "rm", "-q", "b.txt")
+	r.git("", "commit", "-qm", "b goes")
+	got, err := r.Commits(t.Context(), state)
+	r.must(err)
+	if want := "merged into main it deletes 1 file that the session's own files keep: b.txt"; len(got.List) != 1 || got.List[0].Danger != want {
+		t.Errorf("it is said %+v", got.List)
+	}
+}
+
+// A git in the sandbox that packs nothing, or something else, leaves it untold, which is said.
+func TestWhatCantBeComparedIsSaid(t *testing.T) {
+	for name, does := range map[string]string{"nothing": ":", "nonsense": "echo nonsense", "a link": `ln -sf /etc/passwd /tmp/1.pack`, "none of them": `/usr/bin/git pack-objects -q --stdout </dev/null`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepository(t)
+			r.write("bin/README", "x")
+			r.cfg.Env[0] = "PATH=" + filepath.Join(r.project, "bin") + ":" + strings.TrimPrefix(r.cfg.Env[0], "PATH=")
+			state := r.agent(asAda + `/usr/bin/git commit -qm work --allow-empty
+				printf '#!/bin/bash\ncase "$*" in *" pack-objects "*) %s;; *) exec /usr/bin/git "$@";; esac\n' '` + does + `' >bin/git; chmod +x bin/git`)
+			got, err := r.Commits(t.Context(), state)
+			r.must(err)
+			if len(got.List) != 1 || !strings.Contains(got.List[0].Danger, "couldn't be compared") {
+				t.Errorf("it is said %+v", got)
+			}
+			r.git("", "fsck", "--strict")
+			if objects, err := os.ReadDir(filepath.Join(r.project, ".git/objects/pack")); err != nil || len(objects) > 0 {
+				t.Errorf("there are %v, %v", objects, err)
+			}
+		})
+	}
+}
