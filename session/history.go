@@ -2,21 +2,27 @@ package session
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
 	"stepbox/session/base"
 	"stepbox/session/files"
 	"stepbox/session/frozen"
 	"stepbox/session/outfit"
+	"stepbox/session/project"
 )
 
 // What git is in a session is as it was when the session began, see package frozen. A
@@ -29,49 +35,217 @@ import (
 const maxIndex = 256 << 20
 
 // catchUpGit has git be what it is to be from now on, before the files are mounted. Drop
-// says which of git's own files are let go of; own is whether nothing else is.
-func (s *Session) catchUpGit(ctx context.Context) (drop func(path string) bool, own bool, err error) {
+// says what is let go of though the project has it otherwise by now; own is whether the
+// session keeps a history of its own, and nothing goes.
+func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err error) {
+	applied, err := s.applied(ctx)
+	if err != nil {
+		return nil, false, err
+	}
 	g := s.outfit.Git
 	if len(g.Repositories) == 0 && g.Outer == "" {
-		return nil, false, nil
+		return applied, false, nil
 	}
-	now := git.Open(g.Project, git.Person{})
-	had := git.OpenAs(g.Project, git.Person{}, g.Of)
-	own, indexes := g.Own(s.past.found.Manifest, func(e *manifest.Entry) ([]byte, error) {
+	if err := g.NothingBack(); err != nil { // what was put back before isn't the project's
+		return nil, false, err
+	}
+	all := g.Written(s.past.found.Manifest, func(e *manifest.Entry) ([]byte, error) {
 		return s.files.Read(ctx, &diff.File{Entry: *e}, maxIndex)
 	})
+	why := "the agent has a history of its own"
+	own = slices.ContainsFunc(all, (*frozen.Written).Own)
+	settled := applied
 	if own {
-		s.sayKept(had, now)
+		settled, own, err = s.merged(ctx, all, applied)
+	}
+	if err == nil && !own {
+		var both []string
+		if both, err = s.both(ctx, settled); len(both) > 0 {
+			why, own = "both the agent and you changed "+listed(api.EscapeAll(both[:min(len(both), 4)]), len(both), 3)+", which has to be applied or merged first", true
+		}
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	was, before := git.OpenAs(g.Project, git.Person{}, g.Of).Head()
+	is, branch := git.Open(g.Project, git.Person{}).Head()
+	moved := was != is || before != branch
+	if own {
+		if moved {
+			s.past.gitWords = append(s.past.gitWords, "git: the project has "+head(is, branch)+" checked out by now; "+why+", and the session goes on from "+head(was, before)+": what it commits is to be merged or picked")
+		}
 		return nil, true, s.putBack(ctx)
 	}
-	s.sayTaken(had, now)
-	g.DropOuterIndex()
+	if moved {
+		s.past.gitWords = append(s.past.gitWords, "git: goes on from what the project has checked out by now, "+head(is, branch)+"; it was "+head(was, before))
+	}
+	g.Drop(all)
 	if _, err := g.Take(s.past.Session.Resumed + 1); err != nil {
 		return nil, false, err
 	}
-	dropped := make(map[string]bool)
-	for _, path := range indexes {
-		dropped[path] = true
+	gits := map[string]bool{}
+	for _, w := range all {
+		for _, path := range w.Files {
+			gits[path] = true
+		}
 	}
-	return func(path string) bool { return dropped[path] }, false, nil
+	return func(path string, e *manifest.Entry) bool {
+		return gits[path] || project.Never(path) == "" && settled(path, e)
+	}, false, nil
 }
 
-// sayTaken says that the session goes on from another commit than it began with.
-func (s *Session) sayTaken(had, now *git.Repository) {
-	was, before := had.Head()
-	is, branch := now.Head()
-	if was != is || before != branch {
-		s.past.gitWords = append(s.past.gitWords, "git: goes on from what the project has checked out by now, "+head(is, branch)+"; it was "+head(was, before))
+// applied says which of the session's files were applied as they are: what became of them
+// in the project since is the person's.
+func (s *Session) applied(ctx context.Context) (scan.Drop, error) {
+	if s.cfg.Applied == nil {
+		return func(string, *manifest.Entry) bool { return false }, nil
+	}
+	return s.cfg.Applied(ctx, s.cfg.ID)
+}
+
+// both are files that the session changed and that the person has committed in another
+// way since it first saw them: on top of that commit the agent would take it back.
+func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, err error) {
+	g := s.outfit.Git
+	moved := map[string]bool{}
+	for _, dir := range append([]string{""}, g.Folders()...) {
+		at := filepath.Join(g.Project, dir)
+		was, _ := git.OpenAs(at, git.Person{}, g.Of).Head()
+		is, _ := git.Open(at, git.Person{}).Head()
+		moved[dir] = was != is
+	}
+	added := s.added(git.Person{})
+	changes, err := s.files.Between(ctx, nil, s.past.found.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	for i := range changes {
+		c := &changes[i]
+		repository := ""
+		for dir := range moved {
+			if len(dir) > len(repository) && strings.HasPrefix(c.Path, dir+"/") {
+				repository = dir
+			}
+		}
+		if project.Never(c.Path) != "" || !moved[repository] || !added(repository, c.Path) {
+			continue
+		}
+		e := &manifest.Entry{Kind: manifest.KindWhiteout}
+		if c.New != nil {
+			e = &c.New.Entry
+		}
+		ours, err := s.files.InProject(ctx, c.Path, c.New)
+		if err != nil {
+			return nil, err
+		}
+		first, err := s.files.AsSeen(ctx, c.Path, c.Old)
+		if err != nil {
+			return nil, err
+		}
+		if !ours && !first && !settled(c.Path, e) {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths, nil
+}
+
+// merged says whether all that the session's git wrote is in what the project has checked
+// out by now, and no history of its own any more. Then files are settled, too, that are as
+// the session's newest commit has them.
+func (s *Session) merged(ctx context.Context, all []*frozen.Written, applied scan.Drop) (settled scan.Drop, own bool, err error) {
+	had := map[string][]byte{} // hashes, by path; nil: it has nothing there
+	for _, w := range all {
+		if !w.Own() {
+			continue
+		}
+		tips := slices.Sorted(maps.Keys(w.Tips))
+		beyond, err := s.hostGit(ctx, w.Repository, slices.Concat([]string{"rev-list", "--max-count=1"}, tips, []string{"--not", "HEAD"})...)
+		if w.Other || err != nil || len(beyond) > 0 { // an error: the project hasn't got them
+			return applied, true, ctx.Err()
+		}
+		found := w.Index == nil
+		for _, tip := range tips {
+			if !found {
+				tree, err := s.hostGit(ctx, w.Repository, "ls-tree", "-r", "-z", tip)
+				found = err == nil && sameTree(string(tree), w.Index)
+			}
+		}
+		if !found {
+			return applied, true, ctx.Err() // something is staged
+		}
+		s.heads(w, had)
+	}
+	return func(path string, e *manifest.Entry) bool {
+		hash, known := had[path]
+		return applied(path, e) || known && s.is(ctx, e, hash)
+	}, false, nil
+}
+
+// sameTree says whether an index has what git lists of a tree.
+func sameTree(tree string, index []git.Entry) bool {
+	lines := strings.Split(strings.TrimSuffix(tree, "\x00"), "\x00")
+	if tree == "" || len(lines) != len(index) {
+		return tree == "" && len(index) == 0
+	}
+	for i, e := range index {
+		kind := "blob"
+		if e.Mode == 0o160000 {
+			kind = "commit"
+		}
+		if e.Stage != 0 || lines[i] != fmt.Sprintf("%06o %s %x\t%s", e.Mode, kind, e.Hash, e.Path) {
+			return false
+		}
+	}
+	return true
+}
+
+// heads notes what a session's newest commit has, and that it has nothing more.
+func (s *Session) heads(w *frozen.Written, had map[string][]byte) {
+	prefix := ""
+	if w.Repository == "" {
+		_, prefix = git.Open(s.cfg.Workspace, git.Person{}).Root()
+	}
+	dir := path.Dir(w.Repository)
+	for p, e := range s.past.found.Manifest.All() {
+		if e.Kind == manifest.KindWhiteout && w.Index != nil && (dir == "." || strings.HasPrefix(p, dir+"/")) {
+			had[p] = nil
+		}
+	}
+	for _, e := range w.Index {
+		if at, err := filepath.Rel(prefix, e.Path); err == nil && filepath.IsLocal(at) {
+			had[path.Join(dir, at)] = e.Hash
+		}
 	}
 }
 
-// sayKept says that the project is at another commit than the session began with.
-func (s *Session) sayKept(had, now *git.Repository) {
-	was, before := had.Head()
-	is, branch := now.Head()
-	if was != is || before != branch {
-		s.past.gitWords = append(s.past.gitWords, "git: the project has "+head(is, branch)+" checked out by now; the agent has a history of its own, which goes on from "+head(was, before)+": what it commits is to be merged or picked")
+// is says whether something of the upper is what git has by a hash.
+func (s *Session) is(ctx context.Context, e *manifest.Entry, hash []byte) bool {
+	if e.Kind == manifest.KindWhiteout {
+		return hash == nil
 	}
+	body := []byte(e.Target)
+	if e.Kind == manifest.KindFile {
+		var err error
+		if body, err = s.files.Read(ctx, &diff.File{Entry: *e}, maxPutBack); err != nil {
+			return false
+		}
+	}
+	h := git.Object("blob", int64(len(body)), len(hash))
+	_, _ = h.Write(body) // a hash never fails
+	return bytes.Equal(h.Sum(nil), hash)
+}
+
+// hostGit is what the person's git says of a repository of theirs.
+func (s *Session) hostGit(ctx context.Context, repository string, args ...string) ([]byte, error) {
+	dir := filepath.Join(s.cfg.Workspace, repository)
+	if repository == "" {
+		_, dir = git.Above(s.cfg.Workspace)
+	}
+	cmd, err := outfit.Git(ctx, s.cfg.Workspace, dir, s.cfg.Home, s.cfg.Env, args...)
+	if err != nil {
+		return nil, err
+	}
+	return cmd.Output()
 }
 
 // head is a commit and its branch, as people say it.
@@ -90,9 +264,6 @@ func head(commit, branch string) string {
 // project has by now is the person's, and not this session's to commit.
 func (s *Session) putBack(ctx context.Context) error {
 	g, options := s.outfit.Git, s.baseOptions()
-	if err := g.NothingBack(); err != nil {
-		return err
-	}
 	taken, _, err := frozen.Load(g.Folder)
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ import (
 	"stepbox/runner/egress/intercept"
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/scan"
 	"stepbox/runner/overlay/watch"
 	"stepbox/runner/socket"
 	"stepbox/session/api"
@@ -79,6 +80,9 @@ type Config struct {
 	// Returned lists what applies wrote and the session has as it first saw it again,
 	// which is to be applied as well; nil: nobody does.
 	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest, checkpoint int64) ([]string, error)
+
+	// Applied says which files of a session's were applied as they are; nil: none.
+	Applied func(ctx context.Context, id string) (scan.Drop, error)
 
 	// Foretell is told what a session that goes on records first, before it does; nil: nobody is.
 	Foretell func([]store.Event) error

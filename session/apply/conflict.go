@@ -25,7 +25,7 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 	seen := c.Old
 	hidden := slices.Contains(b.hidden, c.Path)
 	why := whyConflict(seen, has, want, hidden)
-	if still(seen, has) && !hidden {
+	if files.Still(seen, has) && !hidden {
 		why = cmp.Or(b.turned[at], b.turned[c.Path], why)
 	}
 	out := b.conflicts(c, why)

@@ -319,9 +319,9 @@ func (b *planner) change(c *diff.Change) error {
 		return b.conflict(c, c.Path, has, want)
 	case c.Old != nil && c.Old.Kind == has.Kind && special(has.Kind):
 		b.left(c.Path, "the "+has.Kind.String()+" in the project stays: only files, folders and links are taken away or replaced")
-	case still(c.Old, has) && !b.takenBack(c.Path, has, want) || b.ours(c.Path, has):
+	case files.Still(c.Old, has) && !b.takenBack(c.Path, has, want) || b.ours(c.Path, has):
 		b.step(c, has, want)
-	case !still(c.Old, has) && !b.chosen && b.unchanged(c.Path, want):
+	case !files.Still(c.Old, has) && !b.chosen && b.unchanged(c.Path, want):
 		b.left(c.Path, "it was changed in the project since it was applied, and the session has it as it was then")
 	default:
 		return b.conflict(c, c.Path, has, want)
@@ -357,7 +357,7 @@ func (b *planner) rename(c *diff.Change) (done bool, err error) {
 		return true, nil
 	case !there.Absent() || b.deleted(c.Path, nil, there):
 		return false, nil
-	case (ours || still(c.Old, has) && !b.takenBack(c.From, has, project.State{})) && !b.takenBack(c.Path, there, want):
+	case (ours || files.Still(c.Old, has) && !b.takenBack(c.From, has, project.State{})) && !b.takenBack(c.Path, there, want):
 		b.step(c, project.State{}, want)
 		b.goes(c.From, c.Path, has)
 		return true, nil
@@ -439,21 +439,6 @@ func wanted(f *diff.File) project.State {
 		return project.State{}
 	}
 	return project.Of(&f.Entry)
-}
-
-// still says whether the project has what the session first saw, nil for nothing. Of
-// files whose content wasn't kept there may be no hash: then length and time of change
-// tell, as for git.
-func still(f *diff.File, has project.State) bool {
-	switch {
-	case f == nil:
-		return has.Absent()
-	case f.Kind == manifest.KindFile && f.Hash.IsZero() && (f.Size > 0 || f.Unsaved != ""):
-		return has.Kind == manifest.KindFile && has.Size == f.Size && has.MTime == f.MTime && has.Mode&0o777 == f.Mode&0o777 && f.MTime != manifest.Time{}
-	case f.Kind == manifest.KindFile && f.Size == 0 && f.Unsaved == "":
-		return has.Kind == manifest.KindFile && has.Size == 0 && has.Mode&0o777 == f.Mode&0o777
-	}
-	return has.Same(wanted(f))
 }
 
 // special are kinds that are never written over.

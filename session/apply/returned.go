@@ -121,7 +121,7 @@ func written(want *diff.File, s project.State) bool {
 	if want != nil && want.Kind == manifest.KindDir {
 		return s.Kind == want.Kind && (s.Mode|0o002)&0o777 == (want.Mode|0o002)&0o777
 	}
-	return still(want, s)
+	return files.Still(want, s)
 }
 
 // own says whether nothing of the person's is in what the project has there: of a

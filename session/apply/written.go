@@ -12,6 +12,7 @@ import (
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/ledger"
@@ -114,6 +115,32 @@ func (a *Applier) Written(ctx context.Context, id string) (as func(path string, 
 		s, _, ok := last(all, path)
 		return ok && s.Same(wanted(f))
 	}, nil
+}
+
+// Settled says which of a session's files were applied as they are, so that what became of
+// them in the project since is the person's: those that an apply wrote so, or merged with
+// the project's. Of what an apply took a part of it isn't known.
+func (a *Applier) Settled(ctx context.Context, id string) (scan.Drop, error) {
+	s, err := ledger.Doc[api.Session](ctx, a.Store, id, store.KindSession, 0)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.line(ctx, s, math.MaxInt64)
+	return func(path string, e *manifest.Entry) bool {
+		written, by, ok := last(all, path)
+		want := project.Of(e)
+		if e.Kind == manifest.KindWhiteout {
+			want = project.State{}
+		}
+		switch p := by.part; {
+		case !ok || written.Same(want):
+			return ok
+		case !slices.Contains(by.merged, api.KeyOf(path)) || len(p.Actions)+len(p.Without)+len(p.Files) > 0:
+			return false
+		}
+		m, err := by.then.At(ctx, by.checkpoint)
+		return err == nil && project.Of(m.Has(nil, path)).Same(want)
+	}, err
 }
 
 // WroteAt is what each apply of a session that stands made of a file, newest first, of

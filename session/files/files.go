@@ -294,9 +294,9 @@ func (f *Files) GoOn(cp Checkpoint) { f.scanner.GoOn(cp.Manifest) }
 
 // LetGo takes out of the upper what the project folder has as well by now, so that
 // the agent sees that and what becomes of it. The sandbox must not be there yet.
-// Drop says which files of a repository's own folder go, too. Keep gets the state that will
+// Drop says what goes, too: see scan.Scanner's Release. Keep gets the state that will
 // be left before anything goes, unless nothing does. It gives the paths that went.
-func (f *Files) LetGo(ctx context.Context, drop func(path string) bool, keep func(*manifest.Manifest) error) ([]string, error) {
+func (f *Files) LetGo(ctx context.Context, drop scan.Drop, keep func(*manifest.Manifest) error) ([]string, error) {
 	f.scanning.Lock()
 	defer f.scanning.Unlock()
 	gone, err := f.scanner.Release(ctx, drop, keep)

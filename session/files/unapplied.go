@@ -121,3 +121,24 @@ func (f *Files) InProject(ctx context.Context, path string, now *diff.File) (boo
 	}
 	return err == nil && project.Of(has).Same(project.Of(want)), err
 }
+
+// AsSeen says whether the project folder has a file as the session first saw it.
+func (f *Files) AsSeen(ctx context.Context, path string, was *diff.File) (bool, error) {
+	has, err := f.lower.Lookup(ctx, path)
+	return err == nil && Still(was, project.Of(has)), err
+}
+
+// Still says whether the project has what a session first saw, nil for nothing. Of files
+// whose content wasn't kept there may be no hash: then length and time of change tell, as
+// for git.
+func Still(f *diff.File, has project.State) bool {
+	switch {
+	case f == nil:
+		return has.Absent()
+	case f.Kind == manifest.KindFile && f.Hash.IsZero() && (f.Size > 0 || f.Unsaved != ""):
+		return has.Kind == manifest.KindFile && has.Size == f.Size && has.MTime == f.MTime && has.Mode&0o777 == f.Mode&0o777 && f.MTime != manifest.Time{}
+	case f.Kind == manifest.KindFile && f.Size == 0 && f.Unsaved == "":
+		return has.Kind == manifest.KindFile && has.Size == 0 && has.Mode&0o777 == f.Mode&0o777
+	}
+	return has.Same(project.Of(&f.Entry))
+}

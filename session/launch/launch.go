@@ -296,7 +296,8 @@ func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(c
 		over.Store(by == seal.Final && (err == nil || seal.Stays(err)))
 		return seq, err
 	}
-	cfg.Returned = applier(st, files.NewHistory(st, registryIn(dir).live), dir, cfg.Env, nil).Returned
+	applies := applier(st, files.NewHistory(st, registryIn(dir).live), dir, cfg.Env, nil)
+	cfg.Returned, cfg.Applied = applies.Returned, applies.Settled
 	if err := server.CheckPath(socket(root, cfg.ID)); err != nil { // before anything runs
 		return nil, nil, errors.Join(err, st.Close())
 	}

@@ -24,12 +24,14 @@ import (
 // a whiteout, gets one.
 //
 // Of a folder named .git, which is of one piece, goes only what drop says, whatever the
-// lower has, and nothing below a folder that hides the lower's. A nil drop says nothing. The overlay must not be mounted, nor may anyone
+// lower has, and nothing below a folder that hides the lower's or that the sandbox made.
+// Drop is asked of other files, too, that the lower has otherwise than the upper and
+// otherwise than it had when they were first seen. A nil drop says nothing. The overlay must not be mounted, nor may anyone
 // write to the upper. The last Scan says what is there. Keep is called with the
 // state that will be left before anything goes, and an error of its keeps
 // everything: who finds more in the upper after a crash finds what makes no
 // difference.
-func (s *Scanner) Release(ctx context.Context, drop func(path string) bool, keep func(left *manifest.Manifest) error) ([]string, error) {
+func (s *Scanner) Release(ctx context.Context, drop Drop, keep func(left *manifest.Manifest) error) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last == nil || s.last.Base == nil || s.keep == nil || s.last.Root.Opaque {
@@ -63,11 +65,14 @@ func (s *Scanner) Release(ctx context.Context, drop func(path string) bool, keep
 	return gone, nil
 }
 
+// Drop says whether something of the upper goes though the lower hasn't got it.
+type Drop func(path string, e *manifest.Entry) bool
+
 // releaser lists what can be released.
 type releaser struct {
 	ctx    context.Context
 	found  *manifest.Node // the upper as it is
-	drop   func(path string) bool
+	drop   Drop
 	list   []released // what is in a folder before it
 	hidden []string   // what has to have a whiteout
 	shut   []string   // directories that have to hide the lower's
@@ -128,8 +133,18 @@ func (r *releaser) history(path string, n, was *manifest.Node, low *lower.Folder
 	fresh := map[string]*manifest.Node{}
 	var stays []*manifest.Node
 	for c := range n.Sub.All() {
-		at := manifest.Join(path, c.Name)
-		if c.Kind != manifest.KindFile || !r.drop(at) {
+		at, old := manifest.Join(path, c.Name), was.Sub.Find(c.Name)
+		if c.Kind == manifest.KindDir {
+			rest, now, err := r.history(at, c, old, sub)
+			if err != nil {
+				return nil, nil, err
+			}
+			if stays = append(stays, rest); now != old {
+				fresh[c.Name] = now
+			}
+			continue
+		}
+		if !r.drop(at, &c.Entry) {
 			stays = append(stays, c)
 			continue
 		}
@@ -197,6 +212,11 @@ func (r *releaser) name(path string, n, base *manifest.Node, low *lower.Folder) 
 		left = &manifest.Node{Entry: n.Entry, Sub: n.Sub}
 		left.Opaque = n.Kind == manifest.KindDir
 		return left, &manifest.Node{Entry: manifest.Entry{Name: n.Name, Kind: manifest.KindWhiteout}}, nil
+	case r.superseded(path, n, base, e, low):
+		if e == nil {
+			return nil, whiteout(n), nil
+		}
+		return nil, &manifest.Node{Entry: e.Entry}, nil
 	case e == nil:
 		return n, base, nil
 	}
@@ -287,4 +307,21 @@ func (s *Scanner) remove(e released) bool {
 		return false
 	}
 	return unix.Unlinkat(at, name, 0) == nil
+}
+
+// superseded says whether what the upper has goes for what the lower has become since it
+// was first seen.
+func (r *releaser) superseded(path string, n, base *manifest.Node, e *lower.Entry, low *lower.Folder) bool {
+	there := base != nil && base.Kind != manifest.KindWhiteout
+	switch {
+	case r.drop == nil || n.Kind == manifest.KindDir || e != nil && e.Kind == manifest.KindDir || there && base.Kind == manifest.KindDir:
+		return false
+	case e == nil:
+		return there && r.drop(path, &n.Entry)
+	case e.Kind == manifest.KindFile && (e.Size > maxKeptHash || low.Hash(r.ctx, e) != nil || e.Unsaved != ""):
+		return false
+	case there && e.Kind == base.Kind && e.Mode == base.Mode && e.Size == base.Size && e.Target == base.Target && e.Hash == base.Hash:
+		return false // it is as it was
+	}
+	return r.drop(path, &n.Entry)
 }

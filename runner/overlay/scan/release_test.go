@@ -110,3 +110,50 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the agent changed %q", got)
 	}
 }
+
+// What is said to be settled goes where the project went on from it, and of a repository's
+// own folder what is named, however deep.
+func TestReleaseWhatIsSuperseded(t *testing.T) {
+	upper, sc := upperByHand(t)
+	host := t.TempDir()
+	put := func(dir string, text string, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			must(t, os.WriteFile(path, []byte(text), 0o644))
+		}
+	}
+	put(host, "old", "on", "own", "back", "gone", "d/on", ".git/HEAD", ".git/refs/heads/main")
+	low, err := lower.Open(host, lower.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, low.Close()) })
+	sc.Keep(Keep{Lower: low})
+	scanWith(t, sc, Options{})
+	put(upper, "new", "on", "own", "back", "gone", "d/on", "made", "made back", ".git/HEAD", ".git/refs/heads/main", ".git/refs/heads/other")
+	scanWith(t, sc, Options{})
+	put(host, "newer", "on", "own", "d/on", "made", ".git/refs/heads/main")
+	must(t, os.Remove(filepath.Join(host, "gone")))
+	var asked []string
+	paths, err := sc.Release(bg, func(path string, e *manifest.Entry) bool {
+		asked = append(asked, path)
+		return path != "own" && path != ".git/HEAD"
+	}, func(*manifest.Manifest) error { return nil })
+	must(t, err)
+	if want := []string{".git/refs/heads/main", ".git/refs/heads/other", "d/on", "d", "gone", "made", "on"}; !slices.Equal(paths, want) {
+		t.Errorf("gone are %q, want %q", paths, want)
+	}
+	if slices.Contains(asked, "back") || slices.Contains(asked, "made back") {
+		t.Errorf("asked was of what the project has as it was: %q", asked)
+	}
+	now, _ := scanWith(t, sc, Options{})
+	d, err := diff.Compare(bg, nil, nil, now, diff.Options{})
+	must(t, err)
+	var changed []string
+	for _, c := range d.Changes {
+		changed = append(changed, string(c.Status)+" "+c.Path)
+	}
+	if want := []string{"M .git/HEAD", "M back", "A made back", "M own"}; !slices.Equal(changed, want) {
+		t.Errorf("changed are %q, want %q", changed, want)
+	}
+}
