@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -38,7 +39,7 @@ func (s *Session) watchHead() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	commit, branch := git.OpenAs(g.Project, git.Person{}, g.Of).Head()
+	was := git.CheckedOut(g.Project, g.Of)
 	var settled <-chan time.Time
 	for {
 		select {
@@ -48,10 +49,9 @@ func (s *Session) watchHead() {
 		case <-w.Events:
 		case <-settled:
 			settled = nil
-			is, on := git.Open(g.Project, git.Person{}).Head()
-			if is != commit || on != branch {
-				commit, branch = is, on
-				s.loop.Post(func() { s.loop.Aside(func() func() { s.headMoved(ctx, head(is, on)); return nil }) })
+			if is := git.CheckedOut(g.Project, git.Here); is != was {
+				was = is
+				s.loop.Post(func() { s.loop.Aside(func() func() { return s.headMoved(ctx, head(is)) }) })
 			}
 			continue
 		}
@@ -63,16 +63,17 @@ func (s *Session) watchHead() {
 
 // headMoved tells that the project has another commit checked out, and pauses the session
 // where that shows in it.
-func (s *Session) headMoved(ctx context.Context, to string) {
+func (s *Session) headMoved(ctx context.Context, to string) (then func()) {
+	apart := s.apart()
+	s.loop.Post(func() { s.nowApart(apart) })
 	others, err := s.others(ctx)
 	if err != nil {
 		s.log.Warn("cannot tell what is another in the project", "error", err)
 	}
 	if len(others) == 0 && err == nil {
-		s.loop.Post(func() {
+		return func() {
 			s.note(false, "git: the project has %s checked out by now; the session stays on its own branch", to)
-		})
-		return
+		}
 	}
 	if _, err := s.Pause(ctx); err != nil {
 		s.log.Warn("cannot pause the session", "error", err)
@@ -81,9 +82,37 @@ func (s *Session) headMoved(ctx context.Context, to string) {
 	for _, b := range others[:min(len(others), 4)] {
 		paths = append(paths, api.Escape(b.Path))
 	}
-	s.loop.Post(func() {
+	return func() {
 		s.note(true, "git: the project has %s checked out by now, and files show through that are others than those the agent began with (%s): what it commits could hold them. The session is paused: switch back and let it go on; or end it and resume it, which has all as it was, or as the project is by now if the agent did nothing in git; or let it go on as it is", to, listed(paths, len(others), 3))
+	}
+}
+
+// apart says how far the project's git and the session's are from one another.
+func (s *Session) apart() string {
+	return s.outfit.Git.Apart(func(args ...string) (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), askFor)
+		defer cancel()
+		key := strings.Join(args, " ") // they name commits, of which it stays true
+		if known, ok := s.gitSaid.Load(key); ok {
+			return known.(string), nil
+		}
+		out, err := s.hostGit(ctx, "", args...)
+		if err == nil {
+			s.gitSaid.Store(key, string(out))
+		}
+		return string(out), err
 	})
+}
+
+// askFor bounds how long the person's git is asked.
+const askFor = 10 * time.Second
+
+// nowApart records that. It runs in the loop.
+func (s *Session) nowApart(words string) {
+	if s.info.Git != words {
+		s.info.Git = words
+		s.record(nil, s.changed("git"))
+	}
 }
 
 // others are the files that git has and that are others in the project by now than when

@@ -3,6 +3,7 @@ package session
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -67,17 +68,17 @@ func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err
 	if err != nil {
 		return nil, false, err
 	}
-	was, before := git.OpenAs(g.Project, git.Person{}, g.Of).Head()
-	is, branch := git.Open(g.Project, git.Person{}).Head()
-	moved := was != is || before != branch
+	was, is := git.CheckedOut(g.Project, g.Of), git.CheckedOut(g.Project, git.Here)
+	moved := was != is
 	if own {
 		if moved {
-			s.past.gitWords = append(s.past.gitWords, "git: the project has "+head(is, branch)+" checked out by now; "+why+", and the session goes on from "+head(was, before)+": what it commits is to be merged or picked")
+			s.past.gitWords = append(s.past.gitWords, "git: the project has "+head(is)+" checked out by now; "+why+", and the session goes on from "+head(was)+": what it commits is to be merged or picked")
 		}
+		s.past.next.Git = s.apart()
 		return nil, true, s.putBack(ctx)
 	}
 	if moved {
-		s.past.gitWords = append(s.past.gitWords, "git: goes on from what the project has checked out by now, "+head(is, branch)+"; it was "+head(was, before))
+		s.past.gitWords = append(s.past.gitWords, "git: goes on from what the project has checked out by now, "+head(is)+"; it was "+head(was))
 	}
 	g.Drop(all)
 	if _, err := g.Take(s.past.Session.Resumed + 1); err != nil {
@@ -110,9 +111,7 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 	moved := map[string]bool{}
 	for _, dir := range append([]string{""}, g.Folders()...) {
 		at := filepath.Join(g.Project, dir)
-		was, _ := git.OpenAs(at, git.Person{}, g.Of).Head()
-		is, _ := git.Open(at, git.Person{}).Head()
-		moved[dir] = was != is
+		moved[dir] = git.CheckedOut(at, g.Of) != git.CheckedOut(at, git.Here)
 	}
 	added := s.added(git.Person{})
 	changes, err := s.files.Between(ctx, nil, s.past.found.Manifest)
@@ -249,15 +248,9 @@ func (s *Session) hostGit(ctx context.Context, repository string, args ...string
 }
 
 // head is a commit and its branch, as people say it.
-func head(commit, branch string) string {
-	if commit == "" {
-		commit = "no commit"
-	}
-	name := "no branch"
-	if len(branch) > len("refs/heads/") {
-		name = branch[len("refs/heads/"):]
-	}
-	return api.Escape(api.Trim(name, 100)) + " at " + commit[:min(len(commit), 10)]
+func head(c git.Checked) string {
+	commit := cmp.Or(c.Commit, "no commit")
+	return frozen.Name(c.Branch) + " at " + commit[:min(len(commit), 10)]
 }
 
 // putBack has all that git has be as it was when what git is was taken over: what the

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -100,6 +101,7 @@ type Session struct {
 	profile  *policy.Profile
 	unread   []rules.Broken // profiles of the person's that can't be used
 	outfit   *outfit.Outfit
+	gitSaid  sync.Map // what the person's git said of commits, by what it was asked
 	brought  *api.Brought
 	home     home.Place                // set by dress, and not changed
 	services map[string]socket.Service // at which the sandbox's programs speak to it

@@ -13,8 +13,9 @@ func (s *Session) told(a *action, then func(files.Told)) {
 		Before: a.Before, Spans: slices.Clone(a.spans), Commands: a.commands, Base: s.info.BaseOf(s.info.Resumed), Ruled: a.ruled(s.info.Mode),
 	}
 	s.loop.Aside(func() func() {
-		t := s.teller.Tell(of)
+		t, apart := s.teller.Tell(of), s.apart()
 		return func() {
+			s.nowApart(apart)
 			if of.Base == nil && s.info.BaseOf(s.info.Resumed) != nil { // what the project was came meanwhile
 				s.told(a, then)
 				return

@@ -14,6 +14,32 @@ const (
 	maxSteps  = 5        // references that lead to each other, as git has it
 )
 
+// Checked is what a project has checked out.
+type Checked struct {
+	Commit, Branch string // see Head
+	tables         string // which files have the references, where they are in tables: see gitrepository-layout(5), reftable
+}
+
+// CheckedOut looks that up. Where the repository's folders are read is asked of moved.
+func CheckedOut(project string, moved func(dir string) string) (c Checked) {
+	root, _ := Above(project)
+	if root == "" {
+		return c
+	}
+	r := &Repository{}
+	r.metadata, r.common = repositoryAt(root)
+	r.metadata, r.common = moved(r.metadata), moved(r.common)
+	c.Commit, c.Branch = r.Head()
+	for _, dir := range []string{r.metadata, r.common} {
+		list, _ := ReadFile(filepath.Join(dir, "reftable", "tables.list"), maxPacked) // there is none but where it is used
+		c.tables += string(list)
+	}
+	return c
+}
+
+// Here reads a repository's folders where they are.
+func Here(dir string) string { return dir }
+
 // Head is the commit that is checked out, in hexadecimal, and the branch that
 // it is on, as refs/heads/NAME; no branch when there is none, no commit on one
 // that has none yet. Both are empty outside of a repository, and where it can't

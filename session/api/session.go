@@ -85,6 +85,7 @@ type Session struct {
 	// session changed the record has what they were.
 	Commit string `json:"commit,omitempty"` // in hexadecimal
 	Branch string `json:"branch,omitempty"` // refs/heads/NAME, escaped
+	Git    string `json:"git,omitempty"`    // how the project's git is another than the session's by now, in words
 	Base   *Base  `json:"base,omitempty"`   // all that it was, once that was looked at
 	Bases  []Base `json:"bases,omitempty"`  // the same of the times that the session was resumed; the newest of them
 

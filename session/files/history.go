@@ -41,6 +41,10 @@ type History struct {
 	// again; nil: nobody knows.
 	Returned func(ctx context.Context, s api.Session, f *Files, now *manifest.Manifest, checkpoint int64) ([]string, error)
 
+	// Git says how the git of a session's project, which isn't live, is another than the
+	// session's by now, in words; nil: nobody does.
+	Git func(ctx context.Context, s *api.Session) string
+
 	mu      sync.Mutex
 	opened  []*Files       // guarded by mu; of the sessions that were looked at last
 	counted map[string]int // guarded by mu; see unapplied

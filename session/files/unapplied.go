@@ -15,7 +15,7 @@ import (
 // counted here, since its supervisor couldn't.
 func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	s, err := h.History.Session(ctx, id)
-	h.unapplied(ctx, &s)
+	h.Today(ctx, &s)
 	return s, err
 }
 
@@ -23,9 +23,19 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 	all, err := h.History.Sessions(ctx)
 	for i := range all {
-		h.unapplied(ctx, &all[i])
+		h.Today(ctx, &all[i])
 	}
 	return all, err
+}
+
+// Today brings up to date what becomes another without the session.
+func (h *History) Today(ctx context.Context, s *api.Session) {
+	h.unapplied(ctx, s)
+	if s.State != "" && !s.Live() {
+		if s.Git = ""; h.Git != nil {
+			s.Git = h.Git(ctx, s)
+		}
+	}
 }
 
 // unapplied counts what an interrupted session changed and no apply wrote, unless an

@@ -135,6 +135,7 @@ func (f *Finder) listed(ctx context.Context, doc, label json.RawMessage, live []
 		s, err = f.Session(ctx, s.ID)
 	} else {
 		f.Labelled(ctx, &s, label)
+		f.Today(ctx, &s)
 	}
 	if err == nil && s.State != api.SessionEnded { // counted at its end
 		if now, err := f.Scope(ctx, s.ID, api.Scope{}); err == nil && now.To != nil { // else nothing can be counted yet

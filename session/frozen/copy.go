@@ -40,11 +40,14 @@ type copier struct {
 	layer bool // what is copied is a layer, in which a folder may hide what is behind it
 }
 
-// below says what becomes of what is in a folder.
-func (h how) below(name string) how {
-	switch {
+// below says what becomes of what is in a folder of another. Folders that are called as a
+// repository's may be a submodule's, or a log's, which git writes in place.
+func (h how) below(from, name string) how {
+	switch in := func(name string) bool { return exists(filepath.Join(from, name)) }; {
 	case h != copied:
 		return h
+	case !in("HEAD") || !in("objects") && !in("commondir"):
+		return copied
 	case name == "objects":
 		return objects
 	case name == "refs" || name == "reftable":
@@ -81,7 +84,7 @@ func (c *copier) folder(from, to string, h how) (stores []string, err error) {
 		}
 		name := e.Name()
 		source, target := filepath.Join(from, name), filepath.Join(to, name)
-		switch below := h.below(name); {
+		switch below := h.below(from, name); {
 		case passing(name, h):
 		case e.IsDir() && below == objects && h != objects:
 			stores = append(stores, name)

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"stepbox/policy"
 	"stepbox/policy/git"
 	"stepbox/session/api"
 	"stepbox/session/apply"
 	"stepbox/session/files"
+	"stepbox/session/frozen"
+	"stepbox/session/outfit"
 	"stepbox/session/project"
 	"stepbox/session/rules"
 	"stepbox/session/scratch"
@@ -46,7 +49,38 @@ func applier(st *store.Store, h *files.History, dir string, env []string, owner 
 		},
 	}
 	h.Applied, h.Returned, h.Person = a.Written, a.Returned, &a.Person
+	h.Git = func(ctx context.Context, s *api.Session) string { return apart(ctx, st.SessionDir(s.ID), home, env, s) }
 	return a
+}
+
+// longAgo is when a session has ended of which git isn't asked any more how far it and its
+// project are apart: there may be many.
+const longAgo = 48 * time.Hour
+
+// apart says how the git of a session's project is another than the session's, if anything
+// of the session's is still to come there.
+func apart(ctx context.Context, folder, home string, env []string, s *api.Session) string {
+	g := frozen.Git{Project: s.Folder, Folder: folder}
+	if _, ok, err := frozen.Load(folder); err != nil || !ok || s.Folder == "" {
+		return ""
+	}
+	g.Outer, _ = git.Outer(s.Folder) // else it isn't shown
+	if s.Unapplied == 0 && !g.MayOwn() {
+		return ""
+	}
+	_, metadata := git.Above(s.Folder)
+	var ask func(args ...string) (string, error)
+	if time.Since(s.Last()) < longAgo {
+		ask = func(args ...string) (string, error) {
+			cmd, err := outfit.Git(ctx, s.Folder, metadata, home, env, args...)
+			if err != nil {
+				return "", err
+			}
+			out, err := cmd.Output()
+			return string(out), err
+		}
+	}
+	return g.Apart(ask)
 }
 
 // mend settles what killed processes left of applies, and says so to the person.

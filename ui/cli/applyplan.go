@@ -12,6 +12,9 @@ import (
 // printPlan prints what would be written, by what becomes of it.
 func (a *applying) printPlan(w io.Writer, s api.Session, p api.ApplyPlan, what string) {
 	fmt.Fprintf(w, "%s: session %s (%s), %s\n", what, s.Name, s.ID, s.Workspace)
+	if p.Git != "" {
+		fmt.Fprintf(w, "git %s\n", p.Git)
+	}
 	for _, part := range []struct {
 		name, statuses string
 		n              int

@@ -165,6 +165,9 @@ func outcome(s api.Session) string {
 	if s.Unapplied > 0 && !s.Live() {
 		state += fmt.Sprintf(", %d to apply", s.Unapplied)
 	}
+	if s.Git != "" {
+		state += ", " + s.Git
+	}
 	return state
 }
 

@@ -168,6 +168,9 @@ func printHas(w io.Writer, s api.Session, sp *api.Space) {
 	for _, p := range s.Pages {
 		row(w, "to open", "%s", p.URL)
 	}
+	if s.Git != "" {
+		row(w, "git", "%s", s.Git)
+	}
 	for _, x := range s.Warnings {
 		row(w, "warning", "%s", x)
 	}

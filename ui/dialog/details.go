@@ -361,6 +361,9 @@ func SessionFacts(get func() api.Session, used *state.History) *Details {
 		for _, w := range s.Warnings {
 			out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
 		}
+		if s.Git != "" {
+			out = append(out, wrapped(dst, "⚠ "+s.Git, width, themes.Warn)...)
+		}
 		if len(out) > 0 {
 			out = append(out, row{})
 		}

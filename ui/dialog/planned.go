@@ -31,6 +31,9 @@ type Count struct {
 // OfApply is the plan of an apply, or of undoing one.
 func OfApply(a api.ApplyPlan) Planned {
 	p := Planned{ApplyPlan: a}
+	if a.Git != "" {
+		p.Warnings = []string{a.Git}
+	}
 	for _, c := range []struct {
 		n     int
 		words string

@@ -204,6 +204,9 @@ func (c *core) badges() []piece {
 		}
 		add(words, themes.StateEnded, 100)
 	}
+	if ses.Git != "" {
+		add(ses.Git, themes.StatePaused, 65)
+	}
 	if c.cfg.Watching {
 		add("WATCHING ONLY", themes.StatePaused, 95)
 	}

@@ -1,0 +1,198 @@
+package frozen
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stepbox/policy/git"
+)
+
+// Whatever the host's git does, the session has all that it had.
+func TestWhatIsTakenStays(t *testing.T) {
+	for name, does := range map[string]string{
+		"amend":     `git commit -q --amend -m other --allow-empty; git reflog expire --expire=now --all; git gc -q --prune=now`,
+		"repack":    `git repack -qad; git prune-packed`,
+		"pack-refs": `git pack-refs --all`,
+		"switch":    `git checkout -q -b side; git branch -qD main; git rm -q a; git commit -qm x; git reflog expire --expire=now --all; git gc -q --prune=now`,
+		"pull":      `git clone -q . ../other; cd ../other; echo 2 >a; git commit -qam more; cd ../project; git pull -q ../other main`,
+		"a rebase":  `git checkout -q -b side; echo 2 >a; git commit -qam side; git checkout -q main; echo 3 >a; git commit -qam main; git rebase side || true`,
+		"all gone":  `rm -rf .git; git init -q`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			head := r.frozenHead()
+			r.take()
+			r.host(does)
+			if now := r.frozenHead(); now != head {
+				t.Errorf("the session is at %+v, and was at %+v", now, head)
+			}
+			if out := r.agent("git fsck --strict --no-dangling; git status --short; git log --format=%s; git show HEAD:a"); out != "first\n1" {
+				t.Errorf("its git says %q", out)
+			}
+			if w := r.written(); w.Own() {
+				t.Errorf("by a look it wrote %+v", w)
+			}
+		})
+	}
+}
+
+// What a session's git wrote is a history of its own, or isn't.
+func TestWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		does             string
+		own, index, more bool
+		tips             int
+	}{
+		"a look":         {does: "git status; git diff; git log; git stash list; git branch"},
+		"a setting":      {does: "git config user.name x"},
+		"a touched file": {does: "touch a; git status"},
+		"a blob":         {does: "git hash-object -w a"},
+		"a commit":       {does: "echo 2 >a; git commit -qam x", own: true, index: true, tips: 1},
+		"staged":         {does: "echo 2 >a; git add a", own: true, index: true},
+		"a switch":       {does: "git switch -qc other", own: true, tips: 1},
+		"back again":     {does: "git switch -qc other; git switch -q main", own: true, tips: 1},
+		"a tag":          {does: "git tag x", own: true, tips: 1},
+		"packed":         {does: "git tag x; git pack-refs --all", own: true, more: false, tips: 1},
+		"a stash":        {does: "echo 2 >a; git stash -q", own: true, index: false, tips: 1},
+		"a merge":        {does: "git checkout -q -b o; echo 2 >a; git commit -qam x; git checkout -q main; git merge -q --no-commit --no-ff o", own: true, index: true, more: true, tips: 1},
+		"a nonsense ref": {does: "mkdir -p .git/refs/heads; echo nonsense >.git/refs/heads/x", own: true, more: true},
+		"a link":         {does: "ln -s /etc/passwd .git/packed-refs", own: true, more: true},
+		"a broken index": {does: "echo nonsense >.git/index", own: true, more: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.take()
+			r.agent(test.does)
+			w := r.written()
+			if w.Own() != test.own || (w.Index != nil) != test.index || w.Other != test.more || len(w.Tips) != test.tips {
+				t.Errorf("it wrote %+v", w)
+			}
+		})
+	}
+}
+
+// What the host did is said.
+func TestApart(t *testing.T) {
+	for name, test := range map[string]struct{ host, agent, want, cheap string }{
+		"nothing":     {},
+		"commits":     {host: "git commit -qm x --allow-empty; git commit -qm y --allow-empty", want: "the host's main has 2 commits more", cheap: "the host's main is at another commit"},
+		"one":         {host: "git commit -qm x --allow-empty; git pack-refs --all", want: "the host's main has 1 commit more", cheap: "the host's main is at another commit"},
+		"an amend":    {host: "git commit -q --amend -m x", want: "the host's main was rewritten", cheap: "the host's main is at another commit"},
+		"a switch":    {host: "git switch -qc side", want: "the host has side checked out, not main"},
+		"detached":    {host: "git checkout -q --detach", want: "the host has no branch checked out, not main"},
+		"unborn":      {host: "git switch -q --orphan new", want: "the host has new checked out, not main"},
+		"own":         {agent: "git commit -qm x --allow-empty", want: "own history"},
+		"own and gc":  {agent: "git commit -qm x --allow-empty; git gc -q", want: "own history"},
+		"own, both":   {host: "git switch -qc side", agent: "git commit -qm x --allow-empty", want: "the host has side checked out, not main; own history"},
+		"stashed":     {agent: "echo 2 >a; git stash -q", want: "own history"},
+		"a look":      {agent: "git status; git log"},
+		"merged":      {agent: "git commit -qm x --allow-empty", host: "git pull -q ../work main", want: "the host's main has 1 commit more", cheap: "the host's main is at another commit; own history"},
+		"hostile":     {agent: "git commit -qm x --allow-empty; echo 'ref: ../../../etc/passwd' >.git/HEAD", want: "own history"},
+		"hostile ref": {agent: "git commit -qm x --allow-empty; echo --help >.git/refs/heads/main", want: "own history"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.take()
+			if test.agent != "" {
+				r.agent(test.agent)
+			}
+			if test.host != "" {
+				r.host(test.host)
+			}
+			if test.cheap == "" {
+				test.cheap = test.want
+			}
+			if got := r.Apart(r.ask); got != test.want {
+				t.Errorf("it is said %q, want %q", got, test.want)
+			}
+			if got := r.Apart(nil); got != test.cheap {
+				t.Errorf("by references alone it is said %q, want %q", got, test.cheap)
+			}
+		})
+	}
+}
+
+// References that are kept in tables are told by which those are, and go with a session
+// as files do.
+func TestReftable(t *testing.T) {
+	r := newRig(t)
+	table := filepath.Join(r.Project, ".git", "reftable")
+	list := func(text string) {
+		r.must(os.MkdirAll(table, 0o755))
+		r.must(os.WriteFile(filepath.Join(table, "tables.list.new"), []byte(text), 0o644))
+		r.must(os.Rename(filepath.Join(table, "tables.list.new"), filepath.Join(table, "tables.list")))
+	}
+	list("one.ref\n")
+	r.must(os.WriteFile(filepath.Join(r.Project, ".git/HEAD"), []byte("ref: refs/heads/.invalid\n"), 0o644))
+	r.take()
+	if got := r.Apart(r.ask); got != "" {
+		t.Errorf("nothing was done, and it is said %q", got)
+	}
+	list("one.ref\ntwo.ref\n")
+	if got := r.Apart(r.ask); got != "the host's branches are others" {
+		t.Errorf("it is said %q", got)
+	}
+	if text, err := os.ReadFile(filepath.Join(Layer(r.Folder), ".git/reftable/tables.list")); err != nil || string(text) != "one.ref\n" {
+		t.Errorf("the session has %q, %v", text, err)
+	}
+	upper := filepath.Join(r.Folder, "upper/.git/reftable")
+	r.must(os.MkdirAll(upper, 0o755))
+	r.must(os.WriteFile(filepath.Join(upper, "tables.list"), []byte("one.ref\nmine.ref\n"), 0o644))
+	if w := r.written(); !w.Other {
+		t.Errorf("it wrote %+v", w)
+	}
+	if got := r.Apart(nil); got != "the host's branches are others; own history" {
+		t.Errorf("it is said %q", got)
+	}
+}
+
+// What is written in place isn't shared; what git only replaces is.
+func TestTake(t *testing.T) {
+	r := newRig(t)
+	r.host("git config user.name x; git remote add o https://me:secret@example.org/x; git gc -q; touch .git/index.lock .git/objects/pack/tmp_pack_x; mkdir .git/empty")
+	r.take()
+	in := filepath.Join(Layer(r.Folder), ".git")
+	same := func(name string) bool {
+		a, err := os.Stat(filepath.Join(r.Project, ".git", name))
+		r.must(err)
+		b, err := os.Stat(filepath.Join(in, name))
+		r.must(err)
+		return os.SameFile(a, b)
+	}
+	packs, err := filepath.Glob(filepath.Join(in, "objects/pack/*.pack"))
+	if err != nil || len(packs) != 1 || !same("objects/pack/"+filepath.Base(packs[0])) {
+		t.Errorf("the packs are %q, %v", packs, err)
+	}
+	if same("index") || same("config") || same("packed-refs") || same("HEAD") {
+		t.Error("what git, or a person, writes in place is shared")
+	}
+	for _, gone := range []string{"index.lock", "objects/pack/tmp_pack_x"} {
+		if exists(filepath.Join(in, gone)) {
+			t.Errorf("%s came along", gone)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(in, "config")); err != nil || strings.Contains(string(text), "secret") {
+		t.Errorf("the configuration is %q, %v", text, err)
+	}
+	if !exists(filepath.Join(in, "empty")) {
+		t.Error("an empty folder is gone")
+	}
+	// What is taken again takes the place of it all, and a fork has the same.
+	r.host("rm .git/index.lock; git commit -qm more --allow-empty")
+	r.take()
+	fork := Git{Project: r.Project, Folder: r.Folder + "-fork", Repositories: r.Repositories}
+	r.must(Fork(r.Folder, fork.Folder))
+	for _, g := range []Git{r.Git, fork} {
+		if git.CheckedOut(g.Project, g.Of) != git.CheckedOut(r.Project, git.Here) {
+			t.Errorf("in %s it isn't what the host has", g.Folder)
+		}
+		if _, ok, err := Load(g.Folder); !ok || err != nil {
+			t.Errorf("in %s nothing is known of it: %v", g.Folder, err)
+		}
+	}
+}
