@@ -116,7 +116,9 @@ func (r *rig) state() *manifest.Manifest {
 // written is what its git wrote of the project's repository.
 func (r *rig) written() *Written {
 	r.Helper()
-	all := r.Written(r.state(), func(e *manifest.Entry) ([]byte, error) { return os.ReadFile(filepath.Join(r.Folder, "upper", e.Target)) })
+	all := r.Written(r.state(), func(e *manifest.Entry) ([]byte, error) {
+		return os.ReadFile(filepath.Join(r.Folder, "upper", e.Target))
+	})
 	if len(all) == 0 {
 		return &Written{}
 	}
