@@ -386,6 +386,9 @@ func warnings(of *outfit.Outfit) (out []string) {
 	if len(of.Committed) > 0 {
 		out = append(out, fmt.Sprintf("git has %s, which looks like a secret: it isn't hidden, since the agent has it in history anyway", listed(api.EscapeAll(of.Committed[:min(len(of.Committed), 4)]), len(of.Committed), 3)))
 	}
+	for _, store := range of.Unkept {
+		out = append(out, "what git gc or prune takes out of "+api.Escape(store)+" is gone for the session as well: it is on another filesystem than Stepbox's data (STEPBOX_DATA), and too large to be copied")
+	}
 	if of.NoGit != "" {
 		out = append(out, "git can't be used: the project's repository isn't shown: "+api.Escape(of.NoGit))
 	}

@@ -16,7 +16,12 @@ func TestWorkingTrees(t *testing.T) {
 		agent func(r *rig)
 		want  []string // of the plan, and what is left out of it
 	}{
-		"made": {func(r *rig) { r.agent("trees/w/.git", gitfile); r.agent("trees/w/a", "1"); r.agent("trees/w/b/c", "2"); r.agent("new", "3") },
+		"made": {func(r *rig) {
+			r.agent("trees/w/.git", gitfile)
+			r.agent("trees/w/a", "1")
+			r.agent("trees/w/b/c", "2")
+			r.agent("new", "3")
+		},
 			[]string{"A new", "trees/w: a git working tree that the session made: what it committed there comes as commits, and none of its 3 files"}},
 		"a folder of the project's": {func(r *rig) { r.agent("src/.git", gitfile); r.agent("src/a", "changed"); r.agent("src/new", "2") },
 			[]string{"A src/new", "M src/a", ".git: 1 changes"}},

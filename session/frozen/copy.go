@@ -18,7 +18,7 @@ import (
 const (
 	maxNames  = 300_000
 	maxCopied = 512 << 20 // bytes of files that are copied
-	maxInfo   = 64 << 10  // bytes of objects/info/alternates
+	maxStored = 128 << 20 // bytes of objects that are, where they can't be linked
 )
 
 // errApart says that an object store can't be linked to where the session's files are.
@@ -35,9 +35,10 @@ const (
 
 // copier copies repositories' folders.
 type copier struct {
-	names int
-	bytes int64
-	layer bool // what is copied is a layer, in which a folder may hide what is behind it
+	names  int
+	bytes  int64
+	stored int64 // bytes of object stores that may be copied
+	layer  bool  // what is copied is a layer, in which a folder may hide what is behind it
 }
 
 // below says what becomes of what is in a folder of another. Folders that are called as a

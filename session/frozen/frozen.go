@@ -50,6 +50,7 @@ type Taken struct {
 type Store struct {
 	Source string `json:"source"`
 	Target string `json:"target"`
+	Kept   bool   `json:"kept,omitempty"` // there is a copy of it, too
 }
 
 // Layer is the folder that stands in front of the project's.
@@ -117,7 +118,7 @@ func (g Git) take(run int) (t Taken, err error) {
 	if err := g.clear(); err != nil {
 		return t, err
 	}
-	c := &copier{names: maxNames, bytes: maxCopied}
+	c := &copier{names: maxNames, bytes: maxCopied, stored: maxStored}
 	for _, at := range g.Repositories {
 		if filepath.Base(at) != ".git" {
 			continue // a bare one: nobody works there, and it is shown as it is
@@ -219,7 +220,7 @@ func (g Git) repository(c *copier, t *Taken, from, to string) error {
 		source, target := filepath.Join(from, s), filepath.Join(to, s)
 		_, err := c.folder(source, target, objects)
 		if errors.Is(err, errApart) {
-			err = t.share(source, target)
+			err = t.share(c, source, target)
 		}
 		if err != nil {
 			return fmt.Errorf("%q: %w", source, err)
@@ -229,8 +230,9 @@ func (g Git) repository(c *copier, t *Taken, from, to string) error {
 }
 
 // share has an object store that can't be linked be shown at a place of its own, where
-// git looks for what isn't in its own: see gitrepository-layout(5), alternates.
-func (t *Taken) share(source, target string) error {
+// git looks for what isn't in its own: see gitrepository-layout(5), alternates. There is a
+// copy of it beside that unless it is too large: what the host throws away stays there.
+func (t *Taken) share(c *copier, source, target string) error {
 	if err := remove(target); err != nil {
 		return err
 	}
@@ -238,8 +240,47 @@ func (t *Taken) share(source, target string) error {
 		return err
 	}
 	s := Store{Source: source, Target: fmt.Sprintf("/run/stepbox-objects/%d", len(t.Stores))}
+	if err := os.WriteFile(filepath.Join(target, "info", "alternates"), []byte(s.Target+"\n"), 0o644); err != nil {
+		return err
+	}
+	if left := c.stored - size(source); left >= 0 {
+		entries, err := os.ReadDir(source)
+		copies := &copier{names: c.names, bytes: c.stored}
+		for _, e := range entries {
+			if err == nil && e.IsDir() && e.Name() != "info" {
+				_, err = copies.folder(filepath.Join(source, e.Name()), filepath.Join(target, e.Name()), copied)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		c.stored, s.Kept = left, true
+	}
 	t.Stores = append(t.Stores, s)
-	return os.WriteFile(filepath.Join(target, "info", "alternates"), []byte(s.Target+"\n"), 0o644)
+	return nil
+}
+
+// size is how many bytes are in a folder's files.
+func size(folder string) (n int64) {
+	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil { // else it is gone
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// Lost are the object stores of which the session keeps nothing that the host throws away.
+func (t *Taken) Lost() (sources []string) {
+	for _, s := range t.Stores {
+		if !s.Kept {
+			sources = append(sources, s.Source)
+		}
+	}
+	return sources
 }
 
 // looks has the folders above repositories look like the project's.

@@ -196,3 +196,37 @@ func TestTake(t *testing.T) {
 		}
 	}
 }
+
+// Where objects can't be linked they are copied, and the host's are shown beside, which
+// is all that there is of larger ones.
+func TestOnAnotherFilesystem(t *testing.T) {
+	r := newRig(t)
+	other, err := os.MkdirTemp("/dev/shm", "stepbox-test-")
+	if err != nil {
+		t.Skip("there is no other filesystem:", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(other) })
+	if err := os.Link(filepath.Join(r.Project, "a"), filepath.Join(other, "a")); err == nil {
+		t.Skip("it is the same filesystem")
+	}
+	r.Folder = filepath.Join(other, "session")
+	for _, large := range []bool{false, true} {
+		if large {
+			r.must(os.WriteFile(filepath.Join(r.Project, ".git/objects/pack/large.pack"), nil, 0o644))
+			r.must(os.Truncate(filepath.Join(r.Project, ".git/objects/pack/large.pack"), maxStored))
+		}
+		taken, err := r.Take(0)
+		r.must(err)
+		store := filepath.Join(r.Project, ".git/objects")
+		if len(taken.Stores) != 1 || taken.Stores[0].Source != store || taken.Stores[0].Kept == large || (len(taken.Lost()) == 1) != large {
+			t.Errorf("large: %v, taken are %+v", large, taken.Stores)
+		}
+		objects := filepath.Join(Layer(r.Folder), ".git/objects")
+		if text, err := os.ReadFile(filepath.Join(objects, "info/alternates")); err != nil || string(text) != taken.Stores[0].Target+"\n" {
+			t.Errorf("git looks in %q, %v", text, err)
+		}
+		if n := size(objects) - int64(len(taken.Stores[0].Target)+1); (n == size(store)) == large {
+			t.Errorf("large: %v, copied are %d bytes", large, n)
+		}
+	}
+}
