@@ -200,19 +200,19 @@ func sameTree(tree string, index []git.Entry) bool {
 
 // heads notes what a session's newest commit has, and that it has nothing more.
 func (s *Session) heads(w *frozen.Written, had map[string][]byte) {
-	prefix := ""
+	prefix := "."
 	if w.Repository == "" {
 		_, prefix = git.Open(s.cfg.Workspace, git.Person{}).Root()
+		prefix = path.Join(".", prefix)
 	}
-	dir := path.Dir(w.Repository)
 	for p, e := range s.past.found.Manifest.All() {
-		if e.Kind == manifest.KindWhiteout && w.Index != nil && (dir == "." || strings.HasPrefix(p, dir+"/")) {
+		if e.Kind == manifest.KindWhiteout && w.Index != nil && (w.Tree == "." || strings.HasPrefix(p, w.Tree+"/")) {
 			had[p] = nil
 		}
 	}
 	for _, e := range w.Index {
 		if at, err := filepath.Rel(prefix, e.Path); err == nil && filepath.IsLocal(at) {
-			had[path.Join(dir, at)] = e.Hash
+			had[path.Join(w.Tree, at)] = e.Hash
 		}
 	}
 }

@@ -57,12 +57,18 @@ func leadsBack(metadata, root string) bool {
 	if data, err := ReadFile(filepath.Join(metadata, "gitdir"), 4096); err == nil {
 		return beside(metadata, strings.TrimSpace(string(data))) == filepath.Join(root, ".git")
 	}
+	return Worktree(metadata) == root
+}
+
+// Worktree is the working tree that a repository's folder has in its configuration, as a
+// submodule's has; "" for none.
+func Worktree(metadata string) string {
 	data, err := ReadFile(filepath.Join(metadata, "config"), maxConfig)
-	if err != nil {
-		return false
-	}
 	to := core(data, "worktree", "")
-	return to != "" && beside(metadata, to) == root
+	if err != nil || to == "" {
+		return ""
+	}
+	return beside(metadata, to)
 }
 
 // ServeOuter writes, in a copy of an Outer folder, what is to be shown in place of some of

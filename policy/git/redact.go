@@ -26,8 +26,8 @@ func Configs(metadata string) []string {
 		}
 		switch name := d.Name(); {
 		case d.IsDir() && (rel == "." || rel == "modules" || rel == "worktrees" || strings.HasPrefix(rel, "modules/") || strings.HasPrefix(rel, "worktrees/")):
-			if name == "objects" || name == "refs" || name == "logs" || name == "hooks" {
-				return fs.SkipDir
+			if _, err := os.Lstat(filepath.Join(filepath.Dir(p), "HEAD")); err == nil && (name == "objects" || name == "refs" || name == "logs" || name == "hooks") {
+				return fs.SkipDir // else it is a submodule's name
 			}
 		case d.IsDir():
 			return fs.SkipDir

@@ -1,12 +1,16 @@
 package frozen
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"stepbox/policy/git"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/base"
 )
 
 // Whatever the host's git does, the session has all that it had.
@@ -228,5 +232,70 @@ func TestOnAnotherFilesystem(t *testing.T) {
 		if n := size(objects) - int64(len(taken.Stores[0].Target)+1); (n == size(store)) == large {
 			t.Errorf("large: %v, copied are %d bytes", large, n)
 		}
+	}
+}
+
+// A look at a project with submodules refreshes their indexes; what was committed in one
+// is its history. Submodules may be called as git's own folders are.
+func TestSubmodules(t *testing.T) {
+	r := newRig(t)
+	r.host("for n in lib objects refs; do git -c protocol.file.allow=always submodule --quiet add ./ $n 2>/dev/null || git -c protocol.file.allow=always submodule --quiet add \"$PWD\" $n; done; git commit -qm modules; git -C objects remote set-url origin https://me:secret@example.org/x")
+	r.take()
+	if text, err := os.ReadFile(filepath.Join(Layer(r.Folder), ".git/modules/objects/config")); err != nil || strings.Contains(string(text), "secret") {
+		t.Errorf("a submodule's configuration is %q, %v", text, err)
+	}
+	folders := r.Folders()
+	slices.Sort(folders)
+	if !slices.Equal(folders, []string{"lib", "objects", "refs"}) {
+		t.Errorf("the working trees are %q", folders)
+	}
+	r.agent("touch lib/a objects/a refs/a; git status; git submodule status")
+	for _, w := range r.Written(r.state(), r.read) {
+		if w.Own() {
+			t.Errorf("by a look it wrote %+v", w)
+		}
+	}
+	r.host("cd objects; git commit -qm more --allow-empty")
+	r.agent("cd objects; echo 2 >a; git commit -qam agent")
+	own := map[string]bool{}
+	for _, w := range r.Written(r.state(), r.read) {
+		if w.Own() {
+			own[w.Tree] = true
+		}
+	}
+	if len(own) != 1 || !own["objects"] {
+		t.Errorf("a history of its own have %v", own)
+	}
+	if log, err := os.ReadFile(filepath.Join(Layer(r.Folder), ".git/modules/objects/logs/HEAD")); err != nil || strings.Contains(string(log), "more") {
+		t.Errorf("the host's log is the session's: %s, %v", log, err)
+	}
+}
+
+// What git has and is another on the host by now is put back as it was; nothing else.
+func TestSince(t *testing.T) {
+	file := func(p string, hash byte) base.Entry {
+		e := base.Entry{Path: p, Entry: manifest.Entry{Kind: manifest.KindFile, Size: 1, Meta: manifest.Meta{Mode: 0o644}}}
+		e.Hash[0] = hash
+		return e
+	}
+	gone := func(p string) base.Entry {
+		return base.Entry{Path: p, Entry: manifest.Entry{Kind: manifest.KindWhiteout}}
+	}
+	tracked := func(p string) base.Tracked { return base.Tracked{Path: p, Mode: 0o100644, Hash: []byte(p)} }
+	index := []base.Repository{{Tracked: []base.Tracked{tracked("clean"), tracked("changed"), tracked("edited"), tracked("gone"), tracked("own")}}}
+	then := &base.Record{Repositories: index, Entries: []base.Entry{file("edited", 1), file("untracked", 1)}}
+	now := &base.Record{Repositories: index, Entries: []base.Entry{
+		file("changed", 2), file("edited", 2), gone("gone"), file("own", 2), file("untracked", 2), file("new", 2), file("committed", 2)}}
+	var got []string
+	for _, b := range Since(then, now, func(p string) bool { return p == "own" }, func(_, p string) bool { return p == "committed" }) {
+		got = append(got, fmt.Sprintf("%s %v %q", b.Path, b.Was.Kind, b.Blob))
+	}
+	slices.Sort(got)
+	want := []string{
+		fmt.Sprintf("changed %v %q", manifest.KindFile, "changed"), fmt.Sprintf("committed %v %q", manifest.KindWhiteout, ""),
+		fmt.Sprintf("edited %v %q", manifest.KindFile, ""), fmt.Sprintf("gone %v %q", manifest.KindFile, "gone"),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("put back are %q, want %q", got, want)
 	}
 }

@@ -113,6 +113,11 @@ func (r *rig) state() *manifest.Manifest {
 	return &manifest.Manifest{Root: dir("")}
 }
 
+// read reads a file of the state.
+func (r *rig) read(e *manifest.Entry) ([]byte, error) {
+	return os.ReadFile(filepath.Join(r.Folder, "upper", e.Target))
+}
+
 // written is what its git wrote of the project's repository.
 func (r *rig) written() *Written {
 	r.Helper()

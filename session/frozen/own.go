@@ -14,7 +14,8 @@ import (
 // Written is what a session's git wrote of one repository, but for objects, settings and an
 // index with the same entries, which any look at it may leave and which tell of no history.
 type Written struct {
-	Repository string              // from the project; "" for the one outside of it
+	Repository string              // its folder, from the project; "" for the one outside of it
+	Tree       string              // its working tree, from the project
 	Tips       map[string]struct{} // commits that its references name
 	Index      []git.Entry         // another than there was; nil for none
 	Other      bool                // more than commits: what a merge or a rebase under way notes, a branch that is gone
@@ -26,15 +27,20 @@ func (w *Written) Own() bool { return w.Other || w.Index != nil || w.Tips != nil
 
 // Written finds that by a state of a session's upper. Read reads a file of the state.
 func (g Git) Written(state *manifest.Manifest, read func(*manifest.Entry) ([]byte, error)) (all []*Written) {
-	of := map[string]*Written{}
+	of, trees := map[string]*Written{}, g.modules()
+	for _, at := range g.Repositories {
+		if filepath.Base(at) == ".git" {
+			trees[at] = filepath.Dir(at)
+		}
+	}
 	for path, e := range state.All() {
-		repository, rest, ok := g.splits(path)
-		if !ok || e.Kind == manifest.KindDir && !e.Opaque {
+		repository, rest := innermost(trees, path)
+		if repository == "" || e.Kind == manifest.KindDir && !e.Opaque {
 			continue
 		}
 		w := of[repository]
 		if w == nil {
-			w = &Written{Repository: repository}
+			w = &Written{Repository: repository, Tree: trees[repository]}
 			of[repository], all = w, append(all, w)
 		}
 		if w.file(rest, e.Kind == manifest.KindFile, func() ([]byte, error) { return read(e) }, filepath.Join(g.in(repository), "index")) {
@@ -47,24 +53,52 @@ func (g Git) Written(state *manifest.Manifest, read func(*manifest.Entry) ([]byt
 	return all
 }
 
-// splits divides a path into that of one of the project's repositories and the rest.
-func (g Git) splits(path string) (repository, rest string, ok bool) {
+// modules are the submodules' folders in the project's repositories, and where their
+// working trees are, both from the project.
+func (g Git) modules() map[string]string {
+	out := map[string]string{}
 	for _, at := range g.Repositories {
-		if rest, ok := strings.CutPrefix(path, at); ok && (rest == "" || rest[0] == '/') && filepath.Base(at) == ".git" {
-			return at, strings.TrimPrefix(rest, "/"), true
-		}
+		_ = filepath.WalkDir(g.in(filepath.Join(at, "modules")), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return nil // there are none, or none that the agent could use
+			}
+			switch name := d.Name(); {
+			case (name == "objects" || name == "refs" || name == "logs" || name == "hooks") && exists(filepath.Join(filepath.Dir(path), "HEAD")): // else it is a submodule's name
+				return fs.SkipDir
+			case exists(filepath.Join(path, "HEAD")):
+				rel, _ := filepath.Rel(Layer(g.Folder), path) // it is below
+				tree, err := filepath.Rel(g.Project, git.Worktree(filepath.Join(g.Project, rel)))
+				if err == nil && filepath.IsLocal(tree) {
+					out[rel] = tree
+				}
+			}
+			return nil
+		})
 	}
-	return "", "", false
+	return out
 }
 
-// Folders are those in the project that have a repository in .git, but for the project.
+// Folders are those in the project that are working trees, but for the project.
 func (g Git) Folders() (out []string) {
+	for _, tree := range g.modules() {
+		out = append(out, tree)
+	}
 	for _, at := range g.Repositories {
 		if dir := filepath.Dir(at); filepath.Base(at) == ".git" && dir != "." {
 			out = append(out, dir)
 		}
 	}
 	return out
+}
+
+// innermost is the repository that a path is in, and the rest of it.
+func innermost(trees map[string]string, path string) (repository, rest string) {
+	for at := range trees {
+		if below, ok := strings.CutPrefix(path, at); ok && (below == "" || below[0] == '/') && len(at) > len(repository) {
+			repository, rest = at, strings.TrimPrefix(below, "/")
+		}
+	}
+	return repository, rest
 }
 
 // notes are files of a repository that tell of nothing but what was done.
@@ -126,23 +160,34 @@ func (w *Written) tips(data []byte) {
 
 // outerWritten is Written for a repository outside of the project.
 func (g Git) outerWritten() *Written {
-	w, upper := &Written{}, g.outerUpper()
+	w, upper := &Written{Tree: "."}, g.outerUpper()
 	_, metadata := git.Above(g.Project)
 	at, _ := filepath.Rel(g.Outer, metadata) // Outer is metadata or above it
 	_ = filepath.WalkDir(upper, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil // what can't be read is of no use
 		}
-		rel := strings.TrimPrefix(path, upper+"/")
+		rel, in := strings.TrimPrefix(path, upper+"/"), OuterLayer(g.Folder)
 		if rest, ok := strings.CutPrefix(rel, at+"/"); ok {
-			rel = rest // the working tree's own
+			rel, in = rest, filepath.Join(in, at) // the working tree's own
 		}
-		if w.file(rel, d.Type().IsRegular(), func() ([]byte, error) { return git.ReadFile(path, maxIndex) }, filepath.Join(OuterLayer(g.Folder), at, "index")) {
+		rel, in = module(rel, in)
+		if w.file(rel, d.Type().IsRegular(), func() ([]byte, error) { return git.ReadFile(path, maxIndex) }, filepath.Join(in, "index")) {
 			w.Files = append(w.Files, path)
 		}
 		return nil
 	})
 	return w
+}
+
+// module goes from a repository's folder into that of the submodule that a path is of.
+func module(rel, in string) (string, string) {
+	for i := range len(rel) {
+		if at := filepath.Join(in, rel[:i]); rel[i] == '/' && strings.HasPrefix(rel, "modules/") && exists(filepath.Join(at, "HEAD")) {
+			return module(rel[i+1:], at)
+		}
+	}
+	return rel, in
 }
 
 // outerUpper is what the session wrote of an outer repository.
