@@ -1,12 +1,16 @@
 package runner
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
 )
@@ -92,6 +96,40 @@ func TestRlimits(t *testing.T) {
 	r.spec.Limits = Limits{Memory: 128 << 20}
 	if out, _ := r.sh(`python3 -c 'x = bytearray(300 << 20); print("GOT IT")'`); strings.Contains(out, "GOT IT") {
 		t.Errorf("a process has more than its limit:\n%s", out)
+	}
+}
+
+// TestForkStormBelowTheUsersLimit tells how an agent that may have more processes
+// than its user ends the supervisor, which can't start a thread.
+func TestForkStormBelowTheUsersLimit(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root is exempt from RLIMIT_NPROC")
+	}
+	used, err := box.CountTasks(os.Getuid(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_NPROC, &own) })
+	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: uint64(used) + 120, Max: own.Max}); err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t)
+	r.spec.Limits = Limits{Pids: 2000}
+	run := r.start("/bin/bash", "-c", `for i in $(seq 200); do sleep 100 & done; echo counted; wait`)
+	run.expect("Resource temporarily unavailable")
+	if l, _ := run.Limits(); l.Pids < 24 || l.Pids > 72 || !strings.Contains(strings.Join(run.Notes(), "\n"), fmt.Sprintf("leaves the sandbox %d processes", l.Pids)) {
+		t.Errorf("the agent may have %d processes, and %q is said", l.Pids, run.Notes())
+	}
+	for range 20 { // what a busy supervisor starts
+		sleeper := exec.Command("sleep", "100")
+		if err := sleeper.Start(); err != nil {
+			t.Fatalf("nothing is left for the supervisor: %v", err)
+		}
+		t.Cleanup(func() { sleeper.Process.Kill(); sleeper.Wait() })
 	}
 }
 

@@ -47,6 +47,8 @@ type Sandbox struct {
 	self      gate.File // this program as the sandbox has it; zero when it hasn't
 	namespace uint64    // of its pid namespace, which names its processes
 
+	most int64 // processes and threads that the user's own limit leaves the agent; 0: as many as it may have
+
 	tasks   sync.WaitGroup // short ones, waited for by Close
 	adopted chan struct{}  // closed once PID 1 isn't among what can be frozen
 

@@ -275,6 +275,9 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 	defer theirs.Close()
 	s.control = control
 	undo.add(func() { control.Close() })
+	if s.most, err = leftTasks(s.spec.Limits.Pids, s.holder.PID); err != nil {
+		return err
+	}
 	program := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits(), Sockets: sockets}
 	if err := sendProgram(control, program, s.cgroups.Thawer()); err != nil {
 		return err
@@ -336,6 +339,9 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 	if !box.HasCgroups() {
 		s.box.Notes = append(s.box.Notes, noCgroups)
 	}
+	if s.most != 0 {
+		s.box.Notes = append(s.box.Notes, fmt.Sprintf("your own limit (ulimit -u) leaves the sandbox %d processes and threads, fewer than --pids allows", s.most))
+	}
 	undo.add(func() {
 		s.box.Kill()
 		s.thawForGood()
@@ -353,10 +359,48 @@ func (s *Sandbox) rlimits() []pid1.Rlimit {
 	if want := s.spec.Limits.Memory; want > 0 && s.cgroups.InForce.Memory == 0 {
 		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_DATA, Value: uint64(cmp.Or(s.spec.Limits.Reserve, want))})
 	}
-	if want := s.spec.Limits.Pids; want > 0 && s.cgroups.InForce.Pids == 0 {
-		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_NPROC, Value: uint64(want)})
+	most := s.most
+	if most == 0 && s.cgroups.InForce.Pids == 0 {
+		most = s.spec.Limits.Pids
+	}
+	if most > 0 {
+		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_NPROC, Value: uint64(most)})
 	}
 	return list
+}
+
+const (
+	// tasksKept are for the supervisor to grow by, and for who looks at the session.
+	tasksKept = 48
+	// tasksLeast is what the agent gets however little is left.
+	tasksLeast = 24
+	// tasksNear is how much above the agent's bound a user's limit isn't near it.
+	tasksNear = 1 << 14
+)
+
+// leftTasks is how many processes and threads the user's own limit leaves for the
+// agent, of those that it wants (0: any number), with the sandbox's holder; 0 if that
+// is enough. The kernel counts the agent's among the user's, so that one that took
+// all would leave the supervisor none.
+func leftTasks(want int64, holder int) (int64, error) {
+	var limit unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NPROC, &limit)
+	bound := min(limit.Cur, limit.Max)
+	switch {
+	case err != nil || os.Geteuid() == 0, bound == unix.RLIM_INFINITY:
+		return 0, nil
+	case want > 0 && bound > uint64(want+tasksNear):
+		return 0, nil
+	}
+	used, err := box.CountTasks(os.Getuid(), holder)
+	if err != nil {
+		return 0, err
+	}
+	left := max(int64(bound)-used-tasksKept, tasksLeast)
+	if want > 0 && left >= want {
+		left = 0
+	}
+	return left, nil
 }
 
 // sendProgram says what to start in a file, since arguments and environment may

@@ -172,6 +172,18 @@ func switches(dir string) ([]byte, error) {
 // that this process can see and that may be, which is asked first. namespace is
 // the inode of /proc/PID/ns/pid.
 func Members(namespace uint64, may func(pid int) bool) ([]int, error) {
+	all, err := everyone()
+	return slices.DeleteFunc(all, func(pid int) bool {
+		if !may(pid) {
+			return true
+		}
+		inode, err := PIDNamespace(pid)
+		return err != nil || inode != namespace
+	}), err
+}
+
+// everyone lists all processes that this process can see.
+func everyone() ([]int, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("cannot list processes: %w", err)
@@ -181,17 +193,37 @@ func Members(namespace uint64, may func(pid int) bool) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot list processes: %w", err)
 	}
-	var members []int
+	var all []int
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || !may(pid) {
-			continue
-		}
-		if inode, err := PIDNamespace(pid); err == nil && inode == namespace {
-			members = append(members, pid)
+		if pid, err := strconv.Atoi(name); err == nil {
+			all = append(all, pid)
 		}
 	}
-	return members, nil
+	return all, nil
+}
+
+// CountTasks counts a user's threads, but for a process's, as far as this process
+// sees them: what the kernel bounds by RLIMIT_NPROC.
+func CountTasks(uid, but int) (tasks int64, err error) {
+	all, err := everyone()
+	for _, pid := range all {
+		if pid == but {
+			continue
+		}
+		text, err := readShort("/proc/" + strconv.Itoa(pid) + "/status")
+		if err != nil {
+			continue // it is gone
+		}
+		word := func(name string) (first int64) {
+			_, value, _ := bytes.Cut(text, []byte("\n"+name+":"))
+			_, _ = fmt.Fscan(bytes.NewReader(value), &first)
+			return first
+		}
+		if word("Uid") == int64(uid) {
+			tasks += word("Threads")
+		}
+	}
+	return tasks, err
 }
 
 // PIDNamespace is the inode number of a process's pid namespace.
