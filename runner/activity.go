@@ -45,6 +45,14 @@ func (s *Sandbox) Activity() ([]Activity, error) {
 	return list, nil
 }
 
+// Still says whether a process has run nothing since a look before. Frozen allows
+// each of its threads the moment that this takes.
+func (a Activity) Still(before Activity, frozen bool) bool {
+	return !before.Running && maps.EqualFunc(before.Threads, a.Threads, func(b, n string) bool {
+		return b == n || frozen && box.OnlyFroze(b, n)
+	})
+}
+
 // OpenFiles are files of the project that processes of the agent's tree have
 // mapped, as paths below the project.
 type OpenFiles struct {

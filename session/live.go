@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -46,9 +47,14 @@ func (l *Live) scope(ctx context.Context, in api.Scope) (files.Scope, error) {
 	out := files.Scope{Files: l.s.files, Version: l.s.files.AsOf()} // before anything is looked at
 	var a *action
 	var copied api.Action
+	var spans []files.Span
+	var last *files.Checkpoint // what came since may be the action's; nil: it isn't, since it waits for an answer
 	if err := l.s.loop.Call(ctx, func() {
 		if a = l.s.actions.at(in.Action); a != nil {
-			copied = a.Action
+			copied, spans = a.Action, slices.Clone(a.spans)
+			if !slices.ContainsFunc(l.s.questions, func(q *question) bool { return q.action == a && q.Open() }) {
+				last = l.s.line.Last
+			}
 		}
 		if l.s.line.Last != nil {
 			out.Newest = l.s.line.Last.ID
@@ -67,7 +73,13 @@ func (l *Live) scope(ctx context.Context, in api.Scope) (files.Scope, error) {
 	if a == nil {
 		return out, api.Problemf(api.CodeNotFound, "there is no #%d", in.Action)
 	}
-	if out.From, out.To, err = l.s.files.OfAction(ctx, copied, now); out.To == nil && err == nil {
+	if copied.State == api.ActionRunning && copied.Before != 0 {
+		now, err = l.s.files.SoFar(ctx, copied.Before, spans, last, now)
+	}
+	if err == nil {
+		out.From, out.To, err = l.s.files.OfAction(ctx, copied, now)
+	}
+	if out.To == nil && err == nil {
 		out.From, out.To = now, now // it hasn't run, so it has changed nothing
 	}
 	return out, err

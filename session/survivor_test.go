@@ -129,6 +129,29 @@ func TestSurvivorsChangesAreReviewed(t *testing.T) {
 	}
 }
 
+// A command that waits for an answer, and what waits for it, wrote nothing of what
+// another wrote meanwhile, though the agent had to be frozen while that ran.
+func TestWhatWaitsWritesNothing(t *testing.T) {
+	t.Parallel()
+	w, _ := limited(t, "", wait+`timeout 999 bash -c 'exec 3<>HERE' | cat & wait one
+		bash -c 'echo 2 >two.txt; while ! [ -e /tmp/two ]; do :; done'; read x`)
+	q := w.held(0)
+	if q.Subject != api.SubjectConnection || q.Action == 0 {
+		t.Fatalf("held %s %q of #%d", q.Subject, q.Title, q.Action)
+	}
+	w.let("one")
+	other := w.action("another command", func(a api.Action) bool { return a.State == api.ActionRunning && strings.Contains(a.Title, "two.txt") })
+	w.happened("a checkpoint of what it wrote", func(e api.Event) bool { return e.Checkpoint != nil && e.Checkpoint.Files == 1 })
+	w.let("two")
+	other = w.action("its end", func(a api.Action) bool { return a.N == other.N && a.State == api.ActionEnded })
+	if got := w.changed(other.N); other.Shared || len(got) != 1 || got[0] != "A two.txt" {
+		t.Errorf("what wrote has %v, shared: %v", got, other.Shared)
+	}
+	if got := w.changed(q.Action); len(got) != 0 {
+		t.Errorf("what waits is said to have written %v", got)
+	}
+}
+
 // TestEndIsToldWhole: nobody is told that a command has ended before it is known
 // what it changed, though what it left running ends one by one and checkpoints are
 // taken while its files are counted.

@@ -168,6 +168,22 @@ func switches(dir string) ([]byte, error) {
 	return counts, nil
 }
 
+// moment is more than a thread runs to be frozen, on a busy machine too.
+const moment = 2 * time.Millisecond
+
+// OnlyFroze says whether a thread ran only for the moment that it takes to be frozen
+// between two texts of Ran's. It may take several turns for that on a busy machine.
+func OnlyFroze(before, now string) bool {
+	var was, is time.Duration // nanoseconds that it ran, proc_pid_schedstat
+	var waited, turns int64
+	for text, ran := range map[string]*time.Duration{before: &was, now: &is} {
+		if n, _ := fmt.Sscan(text, ran, &waited, &turns); n != 3 {
+			return false
+		}
+	}
+	return is-was <= moment
+}
+
 // Members lists the processes of a pid namespace, host pids, by looking at all
 // that this process can see and that may be, which is asked first. namespace is
 // the inode of /proc/PID/ns/pid.

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -71,13 +70,17 @@ type glance struct {
 	owners []int // actions
 }
 
-// Ran says who can have run since the changes began until a look; nil means
-// anyone, as when there was no look.
-func (a *Accountant) Ran(until []runner.Activity, of Owner) map[int]bool {
-	if until == nil {
+// Ran says who can have run since the changes began until something was taken; nil
+// means anyone, as when there was no look.
+func (a *Accountant) Ran(t Taken, of Owner) map[int]bool {
+	if t.Until == nil {
 		return nil
 	}
-	return ran(a.began, look(until, of))
+	who := ran(a.began, look(t.Until, of))
+	if who != nil && t.Froze {
+		who[Agent] = true
+	}
+	return who
 }
 
 // Begin notes a look after which the next changes begin; nil is none.
@@ -124,7 +127,7 @@ func ran(began, now *glance) map[int]bool {
 	}
 	for i, b := range began.list {
 		j, lives := index[procOf(b)]
-		if lives && still(b, now.list[j]) {
+		if lives && now.list[j].Still(b, false) {
 			delete(index, procOf(b))
 			continue
 		}
@@ -140,15 +143,25 @@ func ran(began, now *glance) map[int]bool {
 	return who
 }
 
-// still says whether a process has run nothing from one look to the next.
-func still(before, now runner.Activity) bool {
-	return !before.Running && maps.Equal(before.Threads, now.Threads)
+// asleep is a look while all are frozen, in which those that had to run only to be
+// frozen are as they were right before.
+func asleep(before, frozen []runner.Activity) []runner.Activity {
+	were := make(map[Proc]runner.Activity, len(before))
+	for _, b := range before {
+		were[procOf(b)] = b
+	}
+	for i, p := range frozen {
+		if b, lived := were[procOf(p)]; lived && b.Mark == p.Mark && p.Still(b, true) {
+			frozen[i] = b
+		}
+	}
+	return frozen
 }
 
 // idle says whether nothing has run from one look to the next.
 func idle(before, now []runner.Activity) bool {
 	return before != nil && len(before) == len(now) && slices.EqualFunc(before, now, func(b, n runner.Activity) bool {
-		return b.PID == n.PID && b.Start == n.Start && still(b, n)
+		return b.PID == n.PID && b.Start == n.Start && n.Still(b, false)
 	})
 }
 

@@ -78,3 +78,21 @@ func TestRan(t *testing.T) {
 		t.Error("it is said to be known who ran, without a look")
 	}
 }
+
+// Only what ran no longer than it takes to be frozen is taken to have slept until then.
+func TestAsleep(t *testing.T) {
+	p := func(pid int, did string, mark uint64) runner.Activity {
+		return runner.Activity{Process: runner.Process{PID: pid, Start: 1}, Mark: mark, Threads: map[int]string{pid: did}}
+	}
+	before := []runner.Activity{p(1, "1000 10 3\n", 1), p(2, "1000 10 3\n", 1), p(3, "1000 10 3\n", 1), p(4, "1", 1)}
+	frozen := []runner.Activity{p(1, "41000 90 5\n", 1), p(2, "9001000 10 4\n", 1), p(3, "41000 90 4\n", 2), p(4, "2", 1), p(5, "1000 10 3\n", 1)}
+	var slept []int
+	for i, now := range asleep(before, slices.Clone(frozen)) {
+		if now.Threads[now.PID] != frozen[i].Threads[now.PID] {
+			slept = append(slept, now.PID)
+		}
+	}
+	if !slices.Equal(slept, []int{1}) {
+		t.Errorf("%v are taken to have slept", slept)
+	}
+}

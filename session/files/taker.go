@@ -43,6 +43,10 @@ type Taken struct {
 	// What the processes had run when this was taken, and when what came
 	// after it began; nil: not known, so that anyone may have run.
 	Until, Since []runner.Activity
+
+	// Froze says that Until is from when all were frozen. What is woken to be frozen
+	// may have been about to write: a command isn't said to have, but the agent may.
+	Froze bool
 }
 
 // Take looks at the files. Nothing is frozen when nothing moved, or nothing ran
@@ -73,7 +77,8 @@ func (t *Taker) Take(ctx context.Context, last *Checkpoint) (Taken, error) {
 	if err != nil {
 		return Taken{}, err
 	}
-	if after := before; watching {
+	after := before
+	if watching {
 		if after = t.activity(); idle(before, after) && !t.Files.mapped() {
 			out, err := t.since(ctx, last, m)
 			out.Until, out.Since = after, after
@@ -84,11 +89,16 @@ func (t *Taker) Take(ctx context.Context, last *Checkpoint) (Taken, error) {
 	if torn == nil {
 		defer t.thaw(thaw)
 	}
-	if m, err = t.Files.ScanStill(ctx, t.Box.OpenFiles().Shared, nil, false); err != nil {
+	shared := t.Box.OpenFiles().Shared
+	var until []runner.Activity
+	if watching && torn == nil && len(shared) == 0 && !t.Files.mapped() {
+		until = asleep(after, t.activity())
+	}
+	if m, err = t.Files.ScanStill(ctx, shared, nil, false); err != nil {
 		return Taken{}, err
 	}
 	out, err := t.since(ctx, last, m)
-	out.Torn = torn
+	out.Torn, out.Until, out.Froze = torn, until, until != nil
 	if watching && torn == nil && err == nil {
 		t.thaw(thaw)
 		out.Since = t.awake(ctx)

@@ -64,6 +64,20 @@ func (f *Files) own(ctx context.Context, t *Told, spans []Span) (from, to *manif
 	return from, to, err
 }
 
+// SoFar is what an action that runs has made of the state before it by now: what is in
+// spans, and what came after the last checkpoint, which is nobody's yet; nil for none of that.
+func (f *Files) SoFar(ctx context.Context, before int64, spans []Span, last *Checkpoint, now *manifest.Manifest) (*manifest.Manifest, error) {
+	t := Told{After: before}
+	_, to, err := f.own(ctx, &t, spans)
+	switch {
+	case err != nil || last == nil:
+		return to, err
+	case t.After == last.ID:
+		return now, nil
+	}
+	return f.graft(ctx, to, last.Manifest, now)
+}
+
 // addTo adds what changed in a span to a state, which is the one that the span
 // begins with or not.
 func (f *Files) addTo(ctx context.Context, state *manifest.Manifest, s Span, begins bool) (*manifest.Manifest, error) {
@@ -71,7 +85,16 @@ func (f *Files) addTo(ctx context.Context, state *manifest.Manifest, s Span, beg
 	if err != nil || begins {
 		return to, err
 	}
-	changed, err := f.inSpan(ctx, s)
+	from, err := f.At(ctx, s.From)
+	if err != nil {
+		return nil, err
+	}
+	return f.graft(ctx, state, from, to)
+}
+
+// graft adds what changed between two states to another.
+func (f *Files) graft(ctx context.Context, state, from, to *manifest.Manifest) (*manifest.Manifest, error) {
+	changed, err := f.Between(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
