@@ -235,6 +235,28 @@ func TestBothKilled(t *testing.T) {
 	}
 }
 
+// TestAllKilled leaves nobody but the agent's processes, which end although they are
+// frozen, before any other command looks.
+func TestAllKilled(t *testing.T) {
+	r := newRig(t)
+	cmd, a := r.supervise("/bin/sh", "-c", "sleep 1000 & sleep 1001; : FREEZE")
+	for _, pid := range []int{a.Holder, cmd.Process.Pid, a.PID} {
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = cmd.Wait()
+	eventually(t, func() bool {
+		members, err := box.Members(a.Namespace, func(int) bool { return true })
+		return err == nil && len(members) == 0
+	}, func() string { return "processes of the agent stay" })
+	eventually(t, func() bool {
+		swept, err := Sweep(t.Context(), r.spec.RunDir)
+		return err == nil && slices.Equal(swept, []string{r.spec.ID})
+	}, func() string { return "nothing is swept" })
+	r.assertGone(a, patience)
+}
+
 // TestHolderStopped: a holder that doesn't do its part doesn't keep a sandbox
 // from its end.
 func TestHolderStopped(t *testing.T) {

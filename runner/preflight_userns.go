@@ -36,7 +36,7 @@ func probeHolder(ctx context.Context) (*holder.Holder, error) {
 		return nil, err
 	}
 	defer lock.Close()
-	h, err := holder.Start(command, lock)
+	h, err := holder.Start(command, lock, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ type Sandbox struct {
 	guard   holder.Guard
 	cgroups *box.Cgroups
 	holder  *holder.Holder
+	thawer  thawer
 	box     *box.Box
 	control *seqpacket.Conn
 	gate    *gate.Gate
@@ -260,6 +261,7 @@ func (s *Sandbox) close(ctx context.Context) error {
 	s.box.Release()
 	s.box.Terminal.Close()
 	failures = append(failures, <-held)
+	s.thawer.close()
 	// Usually nothing is left; a holder that failed leaves it to us.
 	limit, cancel := context.WithTimeout(ctx, holder.CloseTimeout)
 	defer cancel()

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -117,7 +118,9 @@ func (p *Prepared) make(ctx context.Context, spec Spec) error {
 		return err
 	}
 	p.undo.add(func() { removeCgroups(s.cgroups) })
-	if s.holder, err = holder.Start(command, lock); err != nil {
+	s.thawer = startThawer(s.cgroups.Thawer())
+	p.undo.add(s.thawer.close)
+	if s.holder, err = holder.Start(command, lock, s.thawer.end); err != nil {
 		return explain(err)
 	}
 	p.undo.add(func() { s.holder.Close() })
@@ -279,7 +282,7 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 		return err
 	}
 	program := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits(), Sockets: sockets}
-	if err := sendProgram(control, program, s.cgroups.Thawer()); err != nil {
+	if err := sendProgram(control, program, s.cgroups.Thawer(), s.thawer.end); err != nil {
 		return err
 	}
 	var outer *box.Outer
@@ -405,7 +408,10 @@ func leftTasks(want int64, holder int) (int64, error) {
 
 // sendProgram says what to start in a file, since arguments and environment may
 // be larger than a message; it is queued before PID 1 exists.
-func sendProgram(control *seqpacket.Conn, program pid1.Program, thaw *os.File) error {
+func sendProgram(control *seqpacket.Conn, program pid1.Program, thaw, alive *os.File) error {
+	if thaw != nil {
+		defer thaw.Close()
+	}
 	encoded, err := json.Marshal(program)
 	if err != nil {
 		return err
@@ -426,11 +432,8 @@ func sendProgram(control *seqpacket.Conn, program pid1.Program, thaw *os.File) e
 	if err != nil {
 		return err
 	}
-	if thaw == nil {
-		return control.Send(message, file)
-	}
-	defer thaw.Close()
-	return control.Send(message, file, thaw)
+	files := slices.DeleteFunc([]*os.File{file, thaw, alive}, func(f *os.File) bool { return f == nil })
+	return control.Send(message, files...)
 }
 
 // connect takes the gate's listener from PID 1, brings gate and gateway up, and

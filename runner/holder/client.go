@@ -66,8 +66,9 @@ type Holder struct {
 
 // Start makes a holder by command, this program's sealed copy, to be told what
 // it is. Its namespaces exist at once; Ready says whether they can be used. It
-// keeps lock open for as long as it lives; the caller keeps its own copy.
-func Start(cmd *exec.Cmd, lock *os.File) (*Holder, error) {
+// keeps lock open for as long as it lives, and alive unless that is nil; the caller
+// keeps copies of its own.
+func Start(cmd *exec.Cmd, lock, alive *os.File) (*Holder, error) {
 	conn, theirs, err := seqpacket.Pair()
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func Start(cmd *exec.Cmd, lock *os.File) (*Holder, error) {
 	cmd.Dir = "/"
 	cmd.Env = []string{"GOMAXPROCS=2", "GORACE=" + os.Getenv("GORACE")} // the latter is for a build with the race detector
 	cmd.Stderr = os.Stderr
-	cmd.ExtraFiles = []*os.File{theirs, lock}
+	cmd.ExtraFiles = []*os.File{theirs, lock, alive}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},

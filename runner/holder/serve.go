@@ -22,6 +22,7 @@ import (
 const (
 	controlFD = 3
 	lockFD    = 4 // the run-time folder's lock, held for as long as one of the two lives
+	aliveFD   = 5 // what shows others that one of them does, held as long
 )
 
 // cleanLimit bounds what a holder takes to end a sandbox whose supervisor went.
@@ -54,6 +55,7 @@ func Main(ops Ops) {
 	_ = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE)
 	unix.CloseOnExec(lockFD)
+	unix.CloseOnExec(aliveFD)
 	conn, err := seqpacket.New(controlFD)
 	if err != nil {
 		os.Exit(3)

@@ -65,6 +65,7 @@ func Main(install func() (int, error)) {
 type process struct {
 	control *seqpacket.Conn
 	thaw    *os.File      // the agent's freezer, where frozen processes don't die of a kill; else nil
+	kept    []*os.File    // what shows others that this process lives
 	began   chan struct{} // closed once told to go
 }
 
@@ -101,7 +102,7 @@ func (p *process) run(install func() (int, error)) error {
 // program reads what to start from the supervisor.
 func (p *process) program() (Program, error) {
 	buffer := make([]byte, MessageLimit)
-	n, files, err := p.control.Receive(buffer, 2)
+	n, files, err := p.control.Receive(buffer, 3)
 	if err != nil {
 		return Program{}, err
 	}
@@ -111,7 +112,7 @@ func (p *process) program() (Program, error) {
 	}
 	defer files[0].Close()
 	if len(files) > 1 {
-		p.thaw = files[1]
+		p.thaw, p.kept = files[1], files[2:]
 	}
 	var program Program
 	// The offset belongs to the description, which the supervisor has written through.
