@@ -99,6 +99,45 @@ func TestRlimits(t *testing.T) {
 	}
 }
 
+// TestSharedMemoryByRlimits tells how an agent has far more memory than it may where no
+// cgroup bounds that: in files that no disk holds.
+func TestSharedMemoryByRlimits(t *testing.T) {
+	r := newRig(t)
+	r.spec.Limits = Limits{Memory: 128 << 20}
+	run := r.start("python3", "-u", "-c", `
+import ctypes, mmap, os
+piece = bytes(1 << 20)
+def fill(name, fd):
+    n = 0
+    try:
+        for n in range(200): os.write(fd, piece)
+    except OSError: pass
+    print(name, n)
+fill("shm", os.open("/dev/shm/x", os.O_CREAT | os.O_RDWR))
+print("sysv", ctypes.CDLL(None).shmget(0, 200 << 20, 0o600) != -1)
+fill("memfd", os.memfd_create("x"))
+m = mmap.mmap(-1, 30 << 20)
+m.write(bytes(30 << 20))
+for i in range(2):
+    if os.fork() == 0: m[0]; break
+print("filled")
+input()`)
+	if _, source := run.Limits(); source != box.SourceNone {
+		t.Skipf("%s bounds it", source)
+	}
+	run.expect("filled")
+	out, notes := run.text(), strings.Join(run.Notes(), "\n")
+	if !strings.Contains(notes, "memory is bounded for each program by itself") {
+		t.Errorf("it isn't said what isn't bounded: %q", notes)
+	}
+	if !strings.Contains(out, "shm 128") || strings.Contains(notes, "and System V's") && !strings.Contains(out, "sysv False") {
+		t.Errorf("it took %q", out)
+	}
+	if n, bound := run.SharedMemory(); n>>20 < 229 || n>>20 > 232 || bound != 128<<20 {
+		t.Errorf("%d MiB of %d are counted", n>>20, bound>>20)
+	}
+}
+
 // TestForkStormBelowTheUsersLimit tells how an agent that may have more processes
 // than its user ends the supervisor, which can't start a thread.
 func TestForkStormBelowTheUsersLimit(t *testing.T) {

@@ -310,7 +310,7 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 		Temp: s.temp(), Home: s.spec.Home, HomeTo: s.spec.HomeTarget,
 		HomeUpper: s.spec.HomeUpper, HomeWork: s.homeWork(), HomeAbove: s.spec.HomeAbove,
 		Binds: binds, Hidden: s.spec.Hidden, ReadOnly: s.spec.ReadOnly, Above: s.spec.Above, Outer: outer, Files: files,
-		Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
+		Shared: s.spec.Limits.Memory, Cols: s.spec.Cols, Rows: s.spec.Rows, Control: theirs,
 		Layers: func(empty string, folders []string) ([]string, error) {
 			return s.holder.ProbeLayers(ctx, empty, folders)
 		},
@@ -336,6 +336,9 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 	if err != nil {
 		return err
 	}
+	if s.eachItsMemory() {
+		s.box.Notes = append(s.box.Notes, s.boundShared(ctx))
+	}
 	if !pid1.MemoryGuard() {
 		s.box.Notes = append(s.box.Notes, memoryOpen)
 	}
@@ -359,8 +362,8 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 // counted per user namespace since Linux 5.14, and root is exempt.
 func (s *Sandbox) rlimits() []pid1.Rlimit {
 	var list []pid1.Rlimit
-	if want := s.spec.Limits.Memory; want > 0 && s.cgroups.InForce.Memory == 0 {
-		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_DATA, Value: uint64(cmp.Or(s.spec.Limits.Reserve, want))})
+	if s.eachItsMemory() {
+		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_DATA, Value: uint64(cmp.Or(s.spec.Limits.Reserve, s.spec.Limits.Memory))})
 	}
 	most := s.most
 	if most == 0 && s.cgroups.InForce.Pids == 0 {
@@ -370,6 +373,30 @@ func (s *Sandbox) rlimits() []pid1.Rlimit {
 		list = append(list, pid1.Rlimit{Resource: unix.RLIMIT_NPROC, Value: uint64(most)})
 	}
 	return list
+}
+
+// eachItsMemory says whether memory is bounded by rlimits, for each process by itself.
+func (s *Sandbox) eachItsMemory() bool {
+	return s.spec.Limits.Memory > 0 && s.cgroups.InForce.Memory == 0
+}
+
+// boundShared bounds what no rlimit counts, as far as the kernel does it, and says what
+// isn't bounded.
+func (s *Sandbox) boundShared(ctx context.Context) string {
+	const said = "without cgroups memory is bounded for each program by itself; /dev/shm%s may have as much again, and so may other shared memory (memfd%s), which is looked at once a second. Caches of files, pipes and sockets aren't counted"
+	if s.holder.BoundIPC(ctx, s.spec.Limits.Memory) != nil {
+		return fmt.Sprintf(said, "", ", System V")
+	}
+	return fmt.Sprintf(said, " and System V's", "")
+}
+
+// SharedMemory is how many bytes the agent's tree has of shared memory that nothing
+// bounds; bound is what it may have, 0 where that needn't be looked at.
+func (s *Sandbox) SharedMemory() (bytes, bound int64) {
+	if !s.eachItsMemory() {
+		return 0, 0
+	}
+	return box.SharedMemory(s.pids()), s.spec.Limits.Memory
 }
 
 const (

@@ -261,6 +261,22 @@ func TestACrashUnderRlimitsSaysSo(t *testing.T) {
 	}
 }
 
+// Where nothing bounds shared memory, what has too much is paused.
+func TestTooMuchSharedMemoryPauses(t *testing.T) {
+	t.Parallel()
+	w := startConfigured(t, func(string) {}, func(c *session.Config) { c.Limits.Memory = 128 << 20 }, "python3", "-c",
+		"import os; fd = os.memfd_create('x'); [os.write(fd, bytes(1 << 20)) for i in range(150)]; input()")
+	s := *w.happened("its start", func(e api.Event) bool { return e.Kind == "session.started" }).Session
+	if s.Limits.Source != "rlimits" {
+		t.Skipf("memory is bounded by %s", s.Limits.Source)
+	}
+	if text := w.noted("the session is paused"); !strings.Contains(text, "its programs have 150 MiB of shared memory, and may have 128 MiB") {
+		t.Errorf("told %q", text)
+	}
+	_, err := w.Continue(t.Context())
+	w.must(err)
+}
+
 // A session says which limits policies set, and where they stand.
 func TestASessionSaysItsLimits(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"stepbox/session/api"
@@ -11,13 +12,18 @@ import (
 // pausedAgain is how often it is looked whether a paused session goes on.
 const pausedAgain = 100 * time.Millisecond
 
+// sharedEvery is how often it is looked what the agent has of shared memory, where
+// nothing bounds that.
+const sharedEvery = time.Second
+
 // watchSpace pauses the agent before the disk is full, and when it has written more
-// than it may, until the session ends: so nothing is lost, and a person who lets it
+// than it may, or has more shared memory, until the session ends: so nothing is lost, and a person who lets it
 // go on lets it write as much again. One that can't be paused is ended.
 func (s *Session) watchSpace(room *files.Room) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	next, stopped := time.Duration(0), false
+	times := int64(1) // how often it was let go on with as much shared memory, and the first
 	for {
 		select {
 		case <-time.After(next):
@@ -36,6 +42,12 @@ func (s *Session) watchSpace(room *files.Room) {
 		why, next, err = room.Look(ctx, files.Amount{Bytes: scanned.Bytes(), Files: int64(scanned.Len())})
 		if err != nil {
 			s.log.Warn("the session's room on the disk isn't watched", "error", err)
+		}
+		if shared, bound := s.box.SharedMemory(); bound > 0 {
+			if next = min(next, sharedEvery); why == "" && shared > bound*times {
+				why = fmt.Sprintf("its programs have %d MiB of shared memory, and may have %d MiB", shared>>20, bound*times>>20)
+				times = 1 + shared/bound
+			}
 		}
 		if why == "" {
 			continue

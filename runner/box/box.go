@@ -59,6 +59,8 @@ type Spec struct {
 	Outer     *Outer   // nil for none
 	Files     map[string][]byte
 
+	Shared int64 // most bytes in /dev/shm; 0: 1 GiB, which it has at most
+
 	Cols, Rows int // of the terminal
 
 	Control *os.File // PID 1's end of its control socket; the caller's

@@ -51,7 +51,7 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.addKernel()
+	l.addKernel(cmp.Or(spec.Shared, usualShared))
 	if err := l.addSystem(); err != nil {
 		return nil, err
 	}
@@ -145,8 +145,11 @@ func (l *layout) skeleton() error {
 	return nil
 }
 
-// addKernel mounts what the kernel provides.
-func (l *layout) addKernel() {
+// usualShared is how many bytes /dev/shm holds where nobody said.
+const usualShared = 1 << 30
+
+// addKernel mounts what the kernel provides; shared is how many bytes /dev/shm holds.
+func (l *layout) addKernel(shared int64) {
 	const plain = unix.MS_NOSUID | unix.MS_NODEV
 	l.add(&configs.Mount{Source: "proc", Destination: "/proc", Device: "proc", Flags: plain | unix.MS_NOEXEC})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev", Device: "tmpfs", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME, Data: "mode=755,size=64k"})
@@ -156,7 +159,7 @@ func (l *layout) addKernel() {
 			Flags: unix.MS_BIND | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NOEXEC})
 	}
 	l.add(&configs.Mount{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620,max=" + strconv.Itoa(MaxTerminals)})
-	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev/shm", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=1g"})
+	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev/shm", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=" + strconv.FormatInt(min(shared, usualShared), 10)})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run", Device: "tmpfs", Flags: plain, Data: "mode=755,size=64m"})
 }
 

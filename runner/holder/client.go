@@ -38,6 +38,7 @@ const (
 	opRestore = "restore"
 	opView    = "view"
 	opSocket  = "socket"
+	opIPC     = "ipc"
 )
 
 type (
@@ -53,6 +54,7 @@ type (
 	layersAnswer   struct{ Refused []string } // one for each folder, "" for none
 	projectRequest struct{ Project string }   // a path inside
 	socketRequest  struct{ Family int }
+	sharedRequest  struct{ Bytes int64 }
 )
 
 // Holder is the supervisor's side of a running holder.
@@ -157,6 +159,12 @@ func (h *Holder) View(ctx context.Context, project string) (*os.File, error) {
 // Socket makes a TCP socket of a family, AF_INET or AF_INET6, in the sandbox's network.
 func (h *Holder) Socket(ctx context.Context, family int) (*os.File, error) {
 	return h.file(ctx, opSocket, socketRequest{family})
+}
+
+// BoundIPC bounds the System V shared memory of the sandbox, whose guard is set.
+func (h *Holder) BoundIPC(ctx context.Context, bytes int64) error {
+	_, err := h.peer.call(ctx, opIPC, sharedRequest{bytes}, nil)
+	return err
 }
 
 // ProbeOverlay mounts an overlay with an empty lower folder and an upper folder

@@ -173,6 +173,8 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		return one(h.open(body))
 	case opSocket:
 		return one(socket(body))
+	case opIPC:
+		return nil, nil, h.boundIPC(body)
 	case opView:
 		var request projectRequest
 		if err := json.Unmarshal(body, &request); err != nil {

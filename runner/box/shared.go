@@ -1,0 +1,78 @@
+package box
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// unnamed are how the kernel calls shared memory that no filesystem of a box holds: of
+// memfd_create, of System V, and of mappings that are shared and have no file.
+var unnamed = []string{"/memfd:", "/SYSV", "/dev/zero (deleted)"}
+
+func isUnnamed(path string) bool {
+	for _, name := range unnamed {
+		if strings.HasPrefix(path, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// SharedMemory is how many bytes of shared memory processes have open or mapped, each
+// piece once: no resource limit counts it. What is in /dev/shm isn't counted.
+func SharedMemory(pids []int) (bytes int64) {
+	pieces := make(map[uint64]int64) // by inode, all of the kernel's own filesystem
+	for _, pid := range pids {
+		dir := filepath.Join("/proc", strconv.Itoa(pid))
+		entries, _ := os.ReadDir(filepath.Join(dir, "fd")) // it is gone, perhaps
+		for _, entry := range entries {
+			fd := filepath.Join(dir, "fd", entry.Name())
+			var st unix.Stat_t
+			if name, err := os.Readlink(fd); err == nil && isUnnamed(name) && unix.Stat(fd, &st) == nil {
+				pieces[st.Ino] = st.Blocks * 512
+			}
+		}
+		for inode, n := range mappedMemory(dir) {
+			pieces[inode] = max(pieces[inode], n)
+		}
+	}
+	for _, n := range pieces {
+		bytes += n
+	}
+	return bytes
+}
+
+// mappedMemory is how much one process has mapped of each piece and is there.
+func mappedMemory(dir string) map[uint64]int64 {
+	status, _ := readShort(filepath.Join(dir, "status"))
+	if !strings.Contains(string(status), "\nRssShmem:") || strings.Contains(string(status), "\nRssShmem:\t       0 kB") {
+		return nil // which most have: the rest isn't cheap
+	}
+	maps, err := os.Open(filepath.Join(dir, "smaps"))
+	if err != nil {
+		return nil
+	}
+	defer maps.Close()
+	found := make(map[uint64]int64)
+	var inode uint64 // of the mapping that the lines are about; 0: another's
+	for lines := bufio.NewScanner(maps); lines.Scan(); {
+		// address perms offset dev inode path, and then Rss: 4 kB; proc_pid_smaps(5)
+		fields := strings.Fields(lines.Text())
+		switch {
+		case len(fields) >= 2 && fields[0] == "Rss:" && inode != 0:
+			n, _ := strconv.ParseInt(fields[1], 10, 64)
+			found[inode] += n << 10
+		case len(fields) >= 5 && !strings.HasSuffix(fields[0], ":"):
+			inode = 0
+			if len(fields) > 5 && isUnnamed(strings.Join(fields[5:], " ")) {
+				inode, _ = strconv.ParseUint(fields[4], 10, 64)
+			}
+		}
+	}
+	return found
+}
