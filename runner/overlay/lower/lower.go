@@ -131,6 +131,16 @@ func (l *Lower) Changed(ctx context.Context, path string) (at manifest.Time, err
 	return at, err
 }
 
+// Linked says whether what the lower has at path has other names, wherever they are.
+func (l *Lower) Linked(ctx context.Context, path string) (linked bool, err error) {
+	err = l.walkTo(path, func(d *Folder, name string) error {
+		e, err := d.Find(ctx, name)
+		linked = e != nil && e.Kind == manifest.KindFile && e.key.Nlink > 1
+		return err
+	})
+	return linked, err
+}
+
 func (l *Lower) find(ctx context.Context, path string, hash bool) (*manifest.Entry, error) {
 	var found *manifest.Entry
 	err := l.walkTo(path, func(d *Folder, name string) error {

@@ -210,7 +210,7 @@ func (s *session) backTo(sc *scan.Scanner, target *manifest.Manifest, only func(
 	s.t.Helper()
 	p, err := NewPlan(bg, s.lower, scanned(s.t.(*testing.T), sc), target, Options{Only: only})
 	must(s.t, err)
-	if len(p.Problems) > 0 {
+	if troubled(p) {
 		s.t.Fatalf("plan: %v", p.Problems)
 	}
 	rep, err := s.h.execute(bg, s.q, p, NewSource(s.lower, s.bodies))

@@ -27,7 +27,7 @@ func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Mani
 	p := &planner{
 		ctx: ctx, lower: lower, plan: &Plan{}, touched: map[string]bool{},
 		replace: o.Replace, only: o.Only, whole: o.Whole, up: o.Up, leave: map[string]bool{}, leaveBelow: map[string]bool{},
-		force: map[string]bool{}, written: map[uint64]string{},
+		force: map[string]bool{}, written: map[uint64]string{}, had: target,
 	}
 	for _, path := range o.Leave {
 		p.leave[path] = true
@@ -36,7 +36,6 @@ func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Mani
 			p.leaveBelow[path] = true
 		}
 	}
-	had := target != nil
 	target = manifest.Pin(target, cur)
 	p.pair = diff.Walker{Visit: p.visit}
 	p.links(cur, target)
@@ -44,7 +43,7 @@ func NewPlan(ctx context.Context, lower *lower.Lower, cur, target *manifest.Mani
 	if err := p.pair.Dir(ctx, "", a, b); err != nil {
 		return nil, fmt.Errorf("cannot plan the rollback: %w", err)
 	}
-	if cur != nil && had && !p.leave[""] {
+	if cur != nil && p.had != nil && !p.leave[""] {
 		p.dirMeta("", &diff.Version{Entry: &cur.Root.Entry}, &diff.Version{Entry: &target.Root.Entry})
 	}
 	p.plan.Ops = slices.Concat(p.removes, p.ops, p.dirs)
@@ -73,6 +72,9 @@ type planner struct {
 	groups    map[string]uint64   // the same in the target
 	members   map[uint64][]string // of the target
 	written   map[uint64]string   // group → the member that was written
+
+	had    *manifest.Manifest // the target, without what the lower shows in it
+	linked int                // for how many it was looked whether they are hard links of the lower's
 }
 
 // sandboxUID is what the sandbox calls an owner here: it knows one, the caller,
@@ -358,7 +360,7 @@ func (p *planner) visitFile(path string, cur, want *diff.Version, lower bool) er
 			!slices.ContainsFunc(want.Xattrs, func(x manifest.Xattr) bool { return x.Name == manifest.Capability })
 	}
 	p.add(op, path, want)
-	return nil
+	return p.sayApart(path)
 }
 
 // replaces says whether a file, or one that shares its inode, gets another one.

@@ -188,7 +188,7 @@ func checkRollback(s *session, target *manifest.Manifest, want map[string]seen, 
 	if err != nil {
 		fail("plan: %v", err)
 	}
-	if len(p.Problems) > 0 {
+	if troubled(p) {
 		fail("plan: %q", p.Problems)
 	}
 	rep, err := s.h.execute(bg, s.q, p, NewSource(s.lower, s.bodies))

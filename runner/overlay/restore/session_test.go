@@ -3,6 +3,7 @@ package restore
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -145,13 +146,18 @@ func (s *session) diff(from, to *manifest.Manifest) []diff.Change {
 	return d.Changes
 }
 
+// troubled says whether something isn't restored but links to what the lower has.
+func troubled(p *Plan) bool {
+	return slices.ContainsFunc(p.Problems, func(problem manifest.Problem) bool { return problem.Text != apart })
+}
+
 // restore goes from what is there to target.
 func (s *session) restore(target *manifest.Manifest, o Options) Report {
 	s.t.Helper()
 	p, err := NewPlan(bg, s.lower, s.scan(), target, o)
 	must(s.t, err)
-	for _, problem := range p.Problems {
-		s.t.Errorf("plan: %q: %s", problem.Path, problem.Text)
+	if troubled(p) {
+		s.t.Errorf("plan: %q", p.Problems)
 	}
 	rep, err := s.h.execute(bg, s.q, p, NewSource(s.lower, s.bodies))
 	must(s.t, err)
