@@ -40,59 +40,66 @@ const maxIndex = 256 << 20
 // session keeps a history of its own, and nothing goes.
 func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err error) {
 	applied, err := s.applied(ctx)
-	if err != nil {
-		return nil, false, err
-	}
 	g := s.outfit.Git
-	if len(g.Repositories) == 0 && g.Outer == "" {
-		return applied, false, nil
+	if err != nil || len(g.Repositories) == 0 && g.Outer == "" {
+		return applied, false, err
 	}
 	if err := g.NothingBack(); err != nil { // what was put back before isn't the project's
 		return nil, false, err
 	}
-	all := g.Written(s.past.found.Manifest, func(e *manifest.Entry) ([]byte, error) {
+	all := g.Wrote(s.past.found.Manifest, func(e *manifest.Entry) ([]byte, error) {
 		return s.files.Read(ctx, &diff.File{Entry: *e}, maxIndex)
 	})
-	why := "the agent has a history of its own"
-	own = slices.ContainsFunc(all, (*frozen.Written).Own)
-	settled := applied
-	if own {
-		settled, own, err = s.merged(ctx, all, applied)
-	}
-	if err == nil && !own {
-		var both []string
-		if both, err = s.both(ctx, settled); len(both) > 0 {
-			why, own = "both the agent and you changed "+listed(api.EscapeAll(both[:min(len(both), 4)]), len(both), 3)+", which has to be applied or merged first", true
-		}
-	}
+	settled, why, err := s.ownHistory(ctx, all, applied)
 	if err != nil {
 		return nil, false, err
 	}
-	was, is := git.CheckedOut(g.Project, g.Of), git.CheckedOut(g.Project, git.Here)
-	moved := was != is
-	if own {
-		if moved {
-			s.past.gitWords = append(s.past.gitWords, "git: the project has "+head(is)+" checked out by now; "+why+", and the session goes on from "+head(was)+": what it commits is to be merged or picked")
-		}
+	s.sayWhence(why)
+	if why != "" {
 		s.past.next.Git = s.apart()
 		return nil, true, s.putBack(ctx)
-	}
-	if moved {
-		s.past.gitWords = append(s.past.gitWords, "git: goes on from what the project has checked out by now, "+head(is)+"; it was "+head(was))
 	}
 	g.Drop(all)
 	if _, err := g.Take(s.past.Session.Resumed + 1); err != nil {
 		return nil, false, err
 	}
-	gits := map[string]bool{}
-	for _, w := range all {
-		for _, path := range w.Files {
-			gits[path] = true
+	return func(path string, e *manifest.Entry) bool {
+		if project.Never(path) != "" {
+			return slices.ContainsFunc(all, func(w *frozen.Wrote) bool { return slices.Contains(w.Files, path) })
+		}
+		return settled(path, e)
+	}, false, nil
+}
+
+// sayWhence says what the session goes on from, where the project has something else
+// checked out than it began with.
+func (s *Session) sayWhence(why string) {
+	g := s.outfit.Git
+	was, is := git.CheckedOut(g.Project, g.Of), git.CheckedOut(g.Project, git.Here)
+	words := "git: goes on from what the project has checked out by now, " + head(is) + "; it was " + head(was)
+	if why != "" {
+		words = "git: the project has " + head(is) + " checked out by now; " + why + ", and the session goes on from " + head(was) + ": what it commits is to be merged or picked"
+	}
+	if was != is {
+		s.past.gitWords = append(s.past.gitWords, words)
+	}
+}
+
+// ownHistory says why the session keeps a history of its own; "" when it doesn't, and
+// then which files are the person's whatever the session has.
+func (s *Session) ownHistory(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, why string, err error) {
+	settled = applied
+	if slices.ContainsFunc(all, (*frozen.Wrote).Own) {
+		own := false
+		if settled, own, err = s.merged(ctx, all, applied); own || err != nil {
+			return nil, "the agent has a history of its own", err
 		}
 	}
-	return func(path string, e *manifest.Entry) bool {
-		return gits[path] || project.Never(path) == "" && settled(path, e)
-	}, false, nil
+	both, err := s.both(ctx, settled)
+	if n := len(both); n > 0 {
+		why = "both the agent and you changed " + listed(api.EscapeAll(both[:min(n, 4)]), n, 3) + ", which has to be applied or merged first"
+	}
+	return settled, why, err
 }
 
 // applied says which of the session's files were applied as they are: what became of them
@@ -120,38 +127,50 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 	}
 	for i := range changes {
 		c := &changes[i]
-		repository := ""
-		for dir := range moved {
-			if len(dir) > len(repository) && strings.HasPrefix(c.Path, dir+"/") {
-				repository = dir
-			}
-		}
+		repository := innermost(moved, c.Path)
 		if project.Never(c.Path) != "" || !moved[repository] || !added(repository, c.Path) {
 			continue
 		}
-		e := &manifest.Entry{Kind: manifest.KindWhiteout}
-		if c.New != nil {
-			e = &c.New.Entry
-		}
-		ours, err := s.files.InProject(ctx, c.Path, c.New)
+		meets, err := s.meets(ctx, c, settled)
 		if err != nil {
 			return nil, err
 		}
-		first, err := s.files.AsSeen(ctx, c.Path, c.Old)
-		if err != nil {
-			return nil, err
-		}
-		if !ours && !first && !settled(c.Path, e) {
+		if meets {
 			paths = append(paths, c.Path)
 		}
 	}
 	return paths, nil
 }
 
+// innermost is the folder, of a number of them, that a path is in; "" for none.
+func innermost[T any](of map[string]T, path string) (in string) {
+	for dir := range of {
+		if len(dir) > len(in) && strings.HasPrefix(path, dir+"/") {
+			in = dir
+		}
+	}
+	return in
+}
+
+// meets says whether the project has something else of the person's where the session
+// changed a file.
+func (s *Session) meets(ctx context.Context, c *diff.Change, settled scan.Drop) (bool, error) {
+	e := &manifest.Entry{Kind: manifest.KindWhiteout}
+	if c.New != nil {
+		e = &c.New.Entry
+	}
+	ours, err := s.files.InProject(ctx, c.Path, c.New)
+	if ours || err != nil {
+		return false, err
+	}
+	first, err := s.files.AsSeen(ctx, c.Path, c.Old)
+	return err == nil && !first && !settled(c.Path, e), err
+}
+
 // merged says whether all that the session's git wrote is in what the project has checked
 // out by now, and no history of its own any more. Then files are settled, too, that are as
 // the session's newest commit has them.
-func (s *Session) merged(ctx context.Context, all []*frozen.Written, applied scan.Drop) (settled scan.Drop, own bool, err error) {
+func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, own bool, err error) {
 	had := map[string][]byte{} // hashes, by path; nil: it has nothing there
 	for _, w := range all {
 		if !w.Own() {
@@ -162,14 +181,10 @@ func (s *Session) merged(ctx context.Context, all []*frozen.Written, applied sca
 		if w.Other || err != nil || len(beyond) > 0 { // an error: the project hasn't got them
 			return applied, true, ctx.Err()
 		}
-		found := w.Index == nil
-		for _, tip := range tips {
-			if !found {
-				tree, err := s.hostGit(ctx, w.Repository, "ls-tree", "-r", "-z", tip)
-				found = err == nil && sameTree(string(tree), w.Index)
-			}
-		}
-		if !found {
+		if w.Index != nil && !slices.ContainsFunc(tips, func(tip string) bool {
+			tree, err := s.hostGit(ctx, w.Repository, "ls-tree", "-r", "-z", tip)
+			return err == nil && sameTree(string(tree), w.Index)
+		}) {
 			return applied, true, ctx.Err() // something is staged
 		}
 		s.heads(w, had)
@@ -199,7 +214,7 @@ func sameTree(tree string, index []git.Entry) bool {
 }
 
 // heads notes what a session's newest commit has, and that it has nothing more.
-func (s *Session) heads(w *frozen.Written, had map[string][]byte) {
+func (s *Session) heads(w *frozen.Wrote, had map[string][]byte) {
 	prefix := "."
 	if w.Repository == "" {
 		_, prefix = git.Open(s.cfg.Workspace, git.Person{}).Root()

@@ -26,7 +26,7 @@ func Configs(metadata string) []string {
 		}
 		switch name := d.Name(); {
 		case d.IsDir() && (rel == "." || rel == "modules" || rel == "worktrees" || strings.HasPrefix(rel, "modules/") || strings.HasPrefix(rel, "worktrees/")):
-			if _, err := os.Lstat(filepath.Join(filepath.Dir(p), "HEAD")); err == nil && (name == "objects" || name == "refs" || name == "logs" || name == "hooks") {
+			if _, err := os.Lstat(filepath.Join(filepath.Dir(p), "HEAD")); err == nil && nowhere[name] {
 				return fs.SkipDir // else it is a submodule's name
 			}
 		case d.IsDir():
@@ -38,6 +38,9 @@ func Configs(metadata string) []string {
 	})
 	return found
 }
+
+// nowhere are folders of a repository that have none.
+var nowhere = map[string]bool{"objects": true, "refs": true, "logs": true, "hooks": true}
 
 // maxConfigs bounds how many names Configs looks at.
 const maxConfigs = 10_000

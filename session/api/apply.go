@@ -66,7 +66,7 @@ type Commit struct {
 	Author  string    `json:"author"`
 	At      time.Time `json:"at"`
 	Folder  string    `json:"folder,omitempty"` // of the repository, below the project; "" for the project's own
-	Danger  string    `json:"danger,omitempty"` // of the newest of a branch: what merging it would take from the project's, in words
+	Danger  string    `json:"danger,omitempty"` // what merging it would take from the project's branch, in words, where it is a branch's newest
 }
 
 // Apply is one that was carried out, or is.

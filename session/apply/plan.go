@@ -61,15 +61,13 @@ type planner struct {
 	unmade  []diff.Change     // what applies made and is to be deleted again
 	git     int               // changes below .git
 	ignored int               // changes of what git ignores
-	trees   map[string]bool   // which folders are working trees that the session made
-	inTrees map[string]int    // how many changes in each were left out
 }
 
 func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
 	return &planner{
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
 		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts), Git: s.Git}},
-		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{}, turned: map[string]string{}, trees: map[string]bool{}, inTrees: map[string]int{},
+		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{}, turned: map[string]string{},
 	}
 }
 
@@ -104,24 +102,21 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 		}
 	}
 	b.chosen = len(r.Globs)+len(r.Files) > 0
+	made := &trees{b, map[string]bool{}, map[string]int{}}
 	for i := range d.Changes {
 		c := &d.Changes[i]
 		if !b.chosen && project.Never(c.Path) == "" && sel.Files.Ignored(c.Path) {
 			b.ignored++ // builds' outputs and the like, which a person would make again
 			continue
 		}
-		out, err := b.elsewhere(c)
-		if err == nil && !out {
-			err = b.change(c)
-		}
-		if err != nil {
+		if err := made.change(c); err != nil {
 			return nil, err
 		}
 	}
 	if err := b.takeBack(&d); err != nil {
 		return nil, err
 	}
-	b.sayTrees()
+	made.say()
 	for _, n := range r.Without {
 		b.left("…", fmt.Sprintf("what #%d changed, as it was asked for", n))
 	}

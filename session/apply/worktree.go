@@ -16,18 +16,24 @@ import (
 // maxGitfile bounds what is read of a file that says where a repository is.
 const maxGitfile = 4 << 10
 
-// worktree is the innermost folder above a path that the session made another working
-// tree of a repository of (git-worktree(1)); "" for none. Such a folder has a .git file
-// that leads to the repository's worktrees. Its files are a commit's, and come home as
-// commits do. A folder that the project has is none: whoever wrote such a file into it
-// would have what changed there left out.
-func (b *planner) worktree(of string) string {
+// trees are the working trees that a session made of its project's repositories
+// (git-worktree(1)). Such a folder has a .git file that leads to a repository's worktrees.
+// Its files are a commit's, and come home as commits do. A folder that the project has is
+// none: whoever wrote such a file into it would have what changed there left out.
+type trees struct {
+	*planner
+	known map[string]bool // which folders are
+	left  map[string]int  // how many changes were left out of the plan, by folder
+}
+
+// above is the innermost of them above a path; "" for none.
+func (t *trees) above(of string) string {
 	dirs := above(of)
 	for i := len(dirs) - 1; i >= 0; i-- {
-		is, known := b.trees[dirs[i]]
+		is, known := t.known[dirs[i]]
 		if !known {
-			is = b.isTree(dirs[i])
-			b.trees[dirs[i]] = is
+			is = t.is(dirs[i])
+			t.known[dirs[i]] = is
 		}
 		if is {
 			return dirs[i]
@@ -36,36 +42,36 @@ func (b *planner) worktree(of string) string {
 	return ""
 }
 
-func (b *planner) isTree(dir string) bool {
-	e := b.sel.To.Lookup(path.Join(dir, ".git"))
+func (t *trees) is(dir string) bool {
+	e := t.sel.To.Lookup(path.Join(dir, ".git"))
 	if e == nil || e.Kind != manifest.KindFile {
 		return false
 	}
-	body, err := b.read(project.Of(e), maxGitfile)
+	body, err := t.read(project.Of(e), maxGitfile)
 	if err != nil || !bytes.HasPrefix(body, []byte("gitdir:")) || !bytes.Contains(body, []byte("/worktrees/")) {
 		return false
 	}
-	has, err := b.look(dir)
+	has, err := t.look(dir)
 	return err == nil && has.Absent()
 }
 
-// elsewhere leaves out what is in a working tree that the session made. What was moved
-// there from elsewhere is looked at where it was.
-func (b *planner) elsewhere(c *diff.Change) (out bool, err error) {
-	tree := b.worktree(c.Path)
+// change is the planner's, but for what is in one of them, which is left out. What was
+// moved there from elsewhere is looked at where it was.
+func (t *trees) change(c *diff.Change) error {
+	tree := t.above(c.Path)
 	if tree == "" {
-		return false, nil
+		return t.planner.change(c)
 	}
-	b.inTrees[tree]++
-	if c.Status == diff.Renamed {
-		err = b.change(&diff.Change{Path: c.From, Status: diff.Deleted, Old: c.Old, Content: true})
+	t.left[tree]++
+	if c.Status != diff.Renamed {
+		return nil
 	}
-	return true, err
+	return t.planner.change(&diff.Change{Path: c.From, Status: diff.Deleted, Old: c.Old, Content: true})
 }
 
-// sayTrees says what was left out so.
-func (b *planner) sayTrees() {
-	for _, tree := range slices.Sorted(maps.Keys(b.inTrees)) {
-		b.left(tree, fmt.Sprintf("a git working tree that the session made: what it committed there comes as commits, and none of its %s and folders as files", api.Counted(b.inTrees[tree], "file")))
+// say says what was left out so.
+func (t *trees) say() {
+	for _, tree := range slices.Sorted(maps.Keys(t.left)) {
+		t.planner.left(tree, fmt.Sprintf("a git working tree that the session made: what it committed there comes as commits, and none of its %s and folders as files", api.Counted(t.left[tree], "file")))
 	}
 }

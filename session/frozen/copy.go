@@ -165,3 +165,21 @@ func look(ours, theirs string) error {
 	}
 	return unix.UtimesNanoAt(unix.AT_FDCWD, ours, []unix.Timespec{st.Atim, st.Mtim}, 0)
 }
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// size is how many bytes are in a folder's files.
+func size(folder string) (n int64) {
+	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil { // else it is gone
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}

@@ -79,11 +79,6 @@ func (g Git) Of(dir string) string {
 	return dir
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
 // Load gives what was taken into a folder; ok is false when nothing was.
 func Load(folder string) (t Taken, ok bool, err error) {
 	body, err := os.ReadFile(note(folder))
@@ -258,19 +253,6 @@ func (t *Taken) share(c *copier, source, target string) error {
 	}
 	t.Stores = append(t.Stores, s)
 	return nil
-}
-
-// size is how many bytes are in a folder's files.
-func size(folder string) (n int64) {
-	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil { // else it is gone
-				n += info.Size()
-			}
-		}
-		return nil
-	})
-	return n
 }
 
 // Lost are the object stores of which the session keeps nothing that the host throws away.

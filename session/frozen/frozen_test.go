@@ -250,7 +250,7 @@ func TestSubmodules(t *testing.T) {
 		t.Errorf("the working trees are %q", folders)
 	}
 	r.agent("touch lib/a objects/a refs/a; git status; git submodule status")
-	for _, w := range r.Written(r.state(), r.read) {
+	for _, w := range r.Wrote(r.state(), r.read) {
 		if w.Own() {
 			t.Errorf("by a look it wrote %+v", w)
 		}
@@ -258,7 +258,7 @@ func TestSubmodules(t *testing.T) {
 	r.host("cd objects; git commit -qm more --allow-empty")
 	r.agent("cd objects; echo 2 >a; git commit -qam agent")
 	own := map[string]bool{}
-	for _, w := range r.Written(r.state(), r.read) {
+	for _, w := range r.Wrote(r.state(), r.read) {
 		if w.Own() {
 			own[w.Tree] = true
 		}

@@ -119,13 +119,13 @@ func (r *rig) read(e *manifest.Entry) ([]byte, error) {
 }
 
 // written is what its git wrote of the project's repository.
-func (r *rig) written() *Written {
+func (r *rig) written() *Wrote {
 	r.Helper()
-	all := r.Written(r.state(), func(e *manifest.Entry) ([]byte, error) {
+	all := r.Wrote(r.state(), func(e *manifest.Entry) ([]byte, error) {
 		return os.ReadFile(filepath.Join(r.Folder, "upper", e.Target))
 	})
 	if len(all) == 0 {
-		return &Written{}
+		return &Wrote{}
 	}
 	return all[0]
 }

@@ -11,9 +11,9 @@ import (
 	"stepbox/runner/overlay/manifest"
 )
 
-// Written is what a session's git wrote of one repository, but for objects, settings and an
+// Wrote is what a session's git wrote of one repository, but for objects, settings and an
 // index with the same entries, which any look at it may leave and which tell of no history.
-type Written struct {
+type Wrote struct {
 	Repository string              // its folder, from the project; "" for the one outside of it
 	Tree       string              // its working tree, from the project
 	Tips       map[string]struct{} // commits that its references name
@@ -23,11 +23,11 @@ type Written struct {
 }
 
 // Own says whether that is a history of its own.
-func (w *Written) Own() bool { return w.Other || w.Index != nil || w.Tips != nil }
+func (w *Wrote) Own() bool { return w.Other || w.Index != nil || w.Tips != nil }
 
-// Written finds that by a state of a session's upper. Read reads a file of the state.
-func (g Git) Written(state *manifest.Manifest, read func(*manifest.Entry) ([]byte, error)) (all []*Written) {
-	of, trees := map[string]*Written{}, g.modules()
+// Wrote finds that by a state of a session's upper. Read reads a file of the state.
+func (g Git) Wrote(state *manifest.Manifest, read func(*manifest.Entry) ([]byte, error)) (all []*Wrote) {
+	of, trees := map[string]*Wrote{}, g.modules()
 	for _, at := range g.Repositories {
 		if filepath.Base(at) == ".git" {
 			trees[at] = filepath.Dir(at)
@@ -40,7 +40,7 @@ func (g Git) Written(state *manifest.Manifest, read func(*manifest.Entry) ([]byt
 		}
 		w := of[repository]
 		if w == nil {
-			w = &Written{Repository: repository, Tree: trees[repository]}
+			w = &Wrote{Repository: repository, Tree: trees[repository]}
 			of[repository], all = w, append(all, w)
 		}
 		if w.file(rest, e.Kind == manifest.KindFile, func() ([]byte, error) { return read(e) }, filepath.Join(g.in(repository), "index")) {
@@ -48,7 +48,7 @@ func (g Git) Written(state *manifest.Manifest, read func(*manifest.Entry) ([]byt
 		}
 	}
 	if g.Outer != "" {
-		all = append(all, g.outerWritten())
+		all = append(all, g.outerWrote())
 	}
 	return all
 }
@@ -59,11 +59,9 @@ func (g Git) modules() map[string]string {
 	out := map[string]string{}
 	for _, at := range g.Repositories {
 		_ = filepath.WalkDir(g.in(filepath.Join(at, "modules")), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.IsDir() {
-				return nil // there are none, or none that the agent could use
-			}
-			switch name := d.Name(); {
-			case (name == "objects" || name == "refs" || name == "logs" || name == "hooks") && exists(filepath.Join(filepath.Dir(path), "HEAD")): // else it is a submodule's name
+			switch {
+			case err != nil || !d.IsDir(): // there are none, or none that the agent could use
+			case own[d.Name()] && exists(filepath.Join(filepath.Dir(path), "HEAD")): // else it is a submodule's name
 				return fs.SkipDir
 			case exists(filepath.Join(path, "HEAD")):
 				rel, _ := filepath.Rel(Layer(g.Folder), path) // it is below
@@ -77,6 +75,9 @@ func (g Git) modules() map[string]string {
 	}
 	return out
 }
+
+// own are folders of a repository in which there is no other.
+var own = map[string]bool{"objects": true, "refs": true, "logs": true, "hooks": true}
 
 // Folders are those in the project that are working trees, but for the project.
 func (g Git) Folders() (out []string) {
@@ -101,46 +102,67 @@ func innermost(trees map[string]string, path string) (repository, rest string) {
 	return repository, rest
 }
 
-// notes are files of a repository that tell of nothing but what was done.
-var notes = map[string]bool{"COMMIT_EDITMSG": true, "ORIG_HEAD": true, "FETCH_HEAD": true, "gc.log": true}
+// kind is what a file of a repository tells of.
+type kind int
+
+const (
+	other     kind = iota // more than what was committed
+	quiet                 // nothing: any look may leave it
+	noted                 // that something was done
+	reference             // commits
+	index                 // what is staged
+)
+
+// kinds are those of files, and of what is in folders.
+var kinds = map[string]kind{
+	"objects/": quiet, "hooks/": quiet, "info/": quiet, "config": quiet, "description": quiet, "gitk.cache": quiet,
+	"logs/": noted, "COMMIT_EDITMSG": noted, "ORIG_HEAD": noted, "FETCH_HEAD": noted, "gc.log": noted,
+	"refs/": reference, "HEAD": reference, "packed-refs": reference, "index": index,
+}
 
 // maxTips bounds how many commits of a session's are looked at.
 const maxTips = 100
 
 // file takes one file of a repository into account, and says whether it has to go if the
-// session is to have the host's state.
-func (w *Written) file(rest string, regular bool, read func() ([]byte, error), index string) (goes bool) {
+// session is to have the host's state. Was is the index that there was.
+func (w *Wrote) file(rest string, regular bool, read func() ([]byte, error), was string) (goes bool) {
 	first, _, below := strings.Cut(rest, "/")
-	switch {
-	case (first == "objects" || first == "hooks" || first == "info") && below || first == "config" || first == "description" || first == "gitk.cache":
+	if below {
+		first += "/"
+	}
+	k := kinds[first]
+	if k == quiet {
 		return false
-	case !regular:
+	}
+	var data []byte
+	var err error
+	if regular && k > noted {
+		data, err = read()
+	}
+	switch {
+	case !regular || k == other || err != nil:
 		w.Other = true
 		return false
-	case first == "logs" && below || notes[rest]:
-		w.tips(nil) // something was done
-		return true
-	case rest == "index":
-		data, err := read()
-		entries, bad := git.ParseIndex(data)
-		if err != nil || bad != nil {
-			w.Other = true
-		} else if !sameIndex(entries, index) {
-			w.Index = append([]git.Entry{}, entries...)
-		}
-		return true
-	case first == "refs" && below || rest == "HEAD" || rest == "packed-refs":
-		data, err := read()
-		w.Other = w.Other || err != nil
+	case k == index:
+		w.index(data, was)
+	default:
 		w.tips(data)
-		return true
 	}
-	w.Other = true
-	return false
+	return true
+}
+
+// index notes what is staged, if it is something else.
+func (w *Wrote) index(data []byte, was string) {
+	entries, err := git.ParseIndex(data)
+	if err != nil {
+		w.Other = true
+	} else if !sameIndex(entries, was) {
+		w.Index = append([]git.Entry{}, entries...)
+	}
 }
 
 // tips notes the commits that references name. What isn't well-formed is more than that.
-func (w *Written) tips(data []byte) {
+func (w *Wrote) tips(data []byte) {
 	if w.Tips == nil {
 		w.Tips = map[string]struct{}{}
 	}
@@ -158,9 +180,9 @@ func (w *Written) tips(data []byte) {
 	}
 }
 
-// outerWritten is Written for a repository outside of the project.
-func (g Git) outerWritten() *Written {
-	w, upper := &Written{Tree: "."}, g.outerUpper()
+// outerWrote is Wrote for a repository outside of the project.
+func (g Git) outerWrote() *Wrote {
+	w, upper := &Wrote{Tree: "."}, g.outerUpper()
 	_, metadata := git.Above(g.Project)
 	at, _ := filepath.Rel(g.Outer, metadata) // Outer is metadata or above it
 	_ = filepath.WalkDir(upper, func(path string, d fs.DirEntry, err error) error {
@@ -194,7 +216,7 @@ func module(rel, in string) (string, string) {
 func (g Git) outerUpper() string { return filepath.Join(g.Folder, "outer", "upper") }
 
 // Drop has an outer repository's files be what is taken next.
-func (g Git) Drop(all []*Written) {
+func (g Git) Drop(all []*Wrote) {
 	for _, w := range all {
 		for _, path := range w.Files {
 			if w.Repository == "" {

@@ -38,23 +38,6 @@ const (
 // ours is where the fetched commits are kept in a repository.
 const ours = "refs/stepbox/"
 
-// repository is one that the agent changed.
-type repository struct {
-	dir     string   // with HEAD, from the project: .git, sub/.git, .git/modules/sub
-	folder  string   // as people call it, from the project; "" for the project's own
-	commits []commit // that are new, the newest first
-	tips    []tip
-	trouble string // why its commits can't be had
-}
-
-// tip is the newest commit of a branch, or of what else leads to new ones.
-type tip struct {
-	hash, ref string
-	name      string // below ours and the session
-	own       []int  // commits that no tip before it leads to
-	danger    string // what its merge would take; escaped
-}
-
 // Commits lists the commits that the agent made. What it lists is checked: each is
 // the one of that hash, and Fetch refuses what was left out.
 func (s *Scratch) Commits(ctx context.Context, state *manifest.Manifest) (Commits, error) {
@@ -69,16 +52,18 @@ func said(list []*repository) (out Commits) {
 			out.Notes = append(out.Notes, api.Trouble{Path: api.Escape(cmp.Or(r.folder, ".git")), Why: api.Escape(api.Trim(r.trouble, 700))})
 			continue
 		}
+		dangers := map[string]string{} // of a commit that is the tip of several branches, the first's
 		for _, t := range r.tips {
-			first := len(out.List)
+			dangers[t.hash] = cmp.Or(dangers[t.hash], t.danger)
+		}
+		for _, t := range r.tips {
 			for _, i := range t.own {
 				c := r.commits[i]
 				out.List = append(out.List, api.Commit{
-					Hash: c.hash, Ref: api.Escape(t.ref), Folder: api.Escape(r.folder), At: c.at,
+					Hash: c.hash, Danger: dangers[c.hash], Ref: api.Escape(t.ref), Folder: api.Escape(r.folder), At: c.at,
 					Subject: api.Escape(api.Trim(c.subject, 300)), Author: api.Escape(api.Trim(c.author, 300)),
 				})
 			}
-			out.List[first].Danger = t.danger
 		}
 	}
 	return out
@@ -198,6 +183,11 @@ const listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(obje
 		g rev-list --topo-order --max-count=10001 --stdin <$n.ask >$n.new 2>>$n.said &&
 		g cat-file --batch <$n.new >$n.commits 2>>$n.said || echo failed >$n.failed
 ` + packScript + `done </dev/null
+`
+
+// packScript packs what the trees of new commits are. Git of the host reads it where
+// nothing else is, see apart.
+const packScript = `	g pack-objects -q --revs --thin --stdout --filter=blob:none <$n.ask >$n.pack 2>$n.unpacked || rm -f $n.pack
 `
 
 // repositories finds those whose references are in a state's upper.

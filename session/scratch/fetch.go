@@ -1,22 +1,15 @@
 package scratch
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
-	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
-	"stepbox/session/outfit"
 )
 
 // Fetched is what was put into the real repositories.
@@ -134,63 +127,6 @@ func (s *Scratch) fetch(ctx context.Context, r *repository, session, bundle, fro
 		_, err = s.real(ctx, r, call{}, args...)
 	}
 	return err
-}
-
-// copyRegular copies a file that is one, and not too large, from where anybody may
-// have put something else and may still write.
-func copyRegular(from, to string, most int64) (n int64, err error) {
-	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, errors.Join(err, errors.New("it isn't a regular file"))
-	}
-	if info.Size() > most {
-		return 0, fmt.Errorf("it has more than %d bytes", most)
-	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	n, err = io.Copy(out, io.LimitReader(in, info.Size()))
-	return n, errors.Join(err, out.Close())
-}
-
-// call is what the person's git is given beside its arguments.
-type call struct {
-	in  io.Reader
-	env []string
-}
-
-// real runs the person's git on a repository that the agent can't write: nothing
-// of a session goes below a .git but what this fetches.
-func (s *Scratch) real(ctx context.Context, r *repository, with call, args ...string) ([]byte, error) {
-	dir := s.at(r)
-	if !s.straight(r) {
-		return nil, fmt.Errorf("its commits can't be fetched: the project's git folder %s is gone, or is behind a link", api.Escape(r.dir))
-	}
-	limited, cancel := context.WithTimeout(ctx, gitTime)
-	defer cancel()
-	if filepath.IsAbs(r.dir) { // HEAD is the working tree's
-		_, dir = git.Above(s.cfg.Workspace)
-	}
-	cmd, err := outfit.Git(limited, s.cfg.Workspace, dir, s.cfg.Home, s.cfg.Env, args...)
-	if err != nil {
-		return nil, err
-	}
-	var out, said bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = with.in, &out, &said
-	cmd.Env = append(cmd.Env, with.env...)
-	if err := cmd.Run(); err != nil {
-		if strings.Contains(said.String(), "unknown option") {
-			return nil, errors.New("this machine's git is too old to fetch them safely: 2.31 or a newer one is needed")
-		}
-		return nil, fmt.Errorf("git %s: %s (%w)", args[0], strings.TrimSpace(api.Trim(said.String(), 500)), err)
-	}
-	return out.Bytes(), nil
 }
 
 // quoted is a word for a shell.

@@ -32,11 +32,6 @@ const (
 	maxNamed   = 3 // paths that are named of many
 )
 
-// packScript packs what the trees of new commits are. Git of the host reads it where
-// nothing else is, see apart.
-const packScript = `	g pack-objects -q --revs --thin --stdout --filter=blob:none <$n.ask >$n.pack 2>$n.unpacked || rm -f $n.pack
-`
-
 // losses is what a merge would take.
 type losses struct{ left, hidden, older []string }
 
@@ -159,8 +154,11 @@ type differs struct {
 func (d differs) gone() bool { return strings.Trim(d.is, "0") == "" }
 func (d differs) made() bool { return strings.Trim(d.was, "0") == "" }
 
-// trees lists what differs between two commits' trees.
-func (a *apart) trees(ctx context.Context, from, to string) ([]differs, error) {
+// trees lists what differs between two commits' trees, unless something failed before.
+func (a *apart) trees(ctx context.Context, failed error, from, to string) ([]differs, error) {
+	if failed != nil {
+		return nil, failed
+	}
 	out, err := a.git(ctx, nil, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to)
 	if err != nil {
 		return nil, err
@@ -187,15 +185,9 @@ func (a *apart) losses(ctx context.Context, state *manifest.Manifest, b branch, 
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return l, nil // they have nothing in common, and git refuses to merge them
 	}
-	if err != nil {
-		return l, err
-	}
 	base := strings.TrimSpace(string(found))
-	agents, err := a.trees(ctx, base, tip)
-	if err != nil {
-		return l, err
-	}
-	persons, err := a.trees(ctx, base, b.hash)
+	agents, err := a.trees(ctx, err, base, tip)
+	persons, err := a.trees(ctx, err, base, b.hash)
 	if err != nil {
 		return l, err
 	}
@@ -207,21 +199,28 @@ func (a *apart) losses(ctx context.Context, state *manifest.Manifest, b branch, 
 	for _, d := range agents {
 		switch {
 		case d.made() || d.was == d.is || changed[d.path]: // nothing goes, or git doesn't merge it without asking
-		case !d.gone():
-			kept = append(kept, d)
+		case d.gone():
+			a.deletes(&l, state, b, d.path)
 		default:
-			in, shown := a.s.inProject(a.r, d.path)
-			switch {
-			case shown && gone(state, in) || b.out && !a.s.exists(a.r, d.path):
-			case !shown || slices.ContainsFunc(a.s.cfg.Hidden, func(h string) bool { return in == h || strings.HasPrefix(in, h+"/") }):
-				l.hidden = append(l.hidden, d.path)
-			default:
-				l.left = append(l.left, d.path)
-			}
+			kept = append(kept, d)
 		}
 	}
 	l.older, err = a.older(ctx, base, kept)
 	return l, err
+}
+
+// deletes notes a file that a tip lacks, unless the session's own files, or the person's,
+// lack it as well.
+func (a *apart) deletes(l *losses, state *manifest.Manifest, b branch, p string) {
+	in, shown := a.s.inProject(a.r, p)
+	hidden := func(h string) bool { return in == h || strings.HasPrefix(in, h+"/") }
+	switch {
+	case shown && gone(state, in) || b.out && !a.s.exists(a.r, p):
+	case !shown || slices.ContainsFunc(a.s.cfg.Hidden, hidden):
+		l.hidden = append(l.hidden, p)
+	default:
+		l.left = append(l.left, p)
+	}
 }
 
 // older are the paths at which a tip has what an earlier commit had there.

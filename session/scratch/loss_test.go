@@ -66,6 +66,18 @@ func TestWhatAMergeWouldTakeFromOtherBranches(t *testing.T) {
 	}
 }
 
+// A branch whose newest commit is one of another's is compared as well.
+func TestWhatABranchWithinAnotherWouldTake(t *testing.T) {
+	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
+	r.commitAll("")
+	state := r.agent(asAda + `git rm -q --cached b.txt; git commit -qm without; git branch z; git add b.txt; git commit -qm with`)
+	got, err := r.Commits(t.Context(), state)
+	r.must(err)
+	if len(got.List) != 2 || got.List[0].Danger != "" || !strings.Contains(got.List[1].Danger, "b.txt") {
+		t.Errorf("it is said %+v", got.List)
+	}
+}
+
 // A git in the sandbox that packs nothing, or something else, leaves it untold, which is said.
 func TestWhatCantBeComparedIsSaid(t *testing.T) {
 	for name, does := range map[string]string{"nothing": ":", "nonsense": "echo nonsense", "a link": `ln -sf /etc/passwd /tmp/1.pack`, "none of them": `/usr/bin/git pack-objects -q --stdout </dev/null`} {

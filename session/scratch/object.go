@@ -14,6 +14,23 @@ import (
 	"stepbox/policy/git"
 )
 
+// repository is one that the agent changed.
+type repository struct {
+	dir     string   // with HEAD, from the project: .git, sub/.git, .git/modules/sub
+	folder  string   // as people call it, from the project; "" for the project's own
+	commits []commit // that are new, the newest first
+	tips    []tip
+	trouble string // why its commits can't be had
+}
+
+// tip is the newest commit of a branch, or of what else leads to new ones.
+type tip struct {
+	hash, ref string
+	name      string // below ours and the session
+	own       []int  // commits that no tip before it leads to
+	danger    string // what its merge would take; escaped
+}
+
 // commit is one as git keeps it.
 type commit struct {
 	hash    string

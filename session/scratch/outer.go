@@ -3,6 +3,7 @@ package scratch
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -130,4 +131,27 @@ func copyUpper(from, to string) error {
 		return fmt.Errorf("cannot copy what the session wrote of the project's repository: %w", err)
 	}
 	return nil
+}
+
+// copyRegular copies a file that is one, and not too large, from where anybody may
+// have put something else and may still write.
+func copyRegular(from, to string, most int64) (n int64, err error) {
+	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, errors.Join(err, errors.New("it isn't a regular file"))
+	}
+	if info.Size() > most {
+		return 0, fmt.Errorf("it has more than %d bytes", most)
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err = io.Copy(out, io.LimitReader(in, info.Size()))
+	return n, errors.Join(err, out.Close())
 }

@@ -312,16 +312,23 @@ func (s *Scanner) remove(e released) bool {
 // superseded says whether what the upper has goes for what the lower has become since it
 // was first seen.
 func (r *releaser) superseded(path string, n, base *manifest.Node, e *lower.Entry, low *lower.Folder) bool {
-	there := base != nil && base.Kind != manifest.KindWhiteout
+	return r.drop != nil && n.Kind != manifest.KindDir && r.moved(base, e, low) && r.drop(path, &n.Entry)
+}
+
+// moved says whether the lower has something else by now than when it was first seen.
+// Folders are never said to.
+func (r *releaser) moved(base *manifest.Node, e *lower.Entry, low *lower.Folder) bool {
+	if base == nil {
+		base = &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindWhiteout}}
+	}
 	switch {
-	case r.drop == nil || n.Kind == manifest.KindDir || e != nil && e.Kind == manifest.KindDir || there && base.Kind == manifest.KindDir:
+	case base.Kind == manifest.KindDir:
 		return false
 	case e == nil:
-		return there && r.drop(path, &n.Entry)
+		return base.Kind != manifest.KindWhiteout
 	case e.Kind == manifest.KindFile && (e.Size > maxKeptHash || low.Hash(r.ctx, e) != nil || e.Unsaved != ""):
 		return false
-	case there && e.Kind == base.Kind && e.Mode == base.Mode && e.Size == base.Size && e.Target == base.Target && e.Hash == base.Hash:
-		return false // it is as it was
 	}
-	return r.drop(path, &n.Entry)
+	is, was := &e.Entry, &base.Entry
+	return is.Kind != manifest.KindDir && (is.Kind != was.Kind || is.Mode != was.Mode || is.Size != was.Size || is.Target != was.Target || is.Hash != was.Hash)
 }
