@@ -78,7 +78,8 @@ func (s *Session) sayWhence(why string) {
 	was, is := git.CheckedOut(g.Project, g.Of), git.CheckedOut(g.Project, git.Here)
 	words := "git: goes on from what the project has checked out by now, " + head(is) + "; it was " + head(was)
 	if why != "" {
-		words = "git: the project has " + head(is) + " checked out by now; " + why + ", and the session goes on from " + head(was) + ": what it commits is to be merged or picked"
+		words = "git: the project has " + head(is) + " checked out by now; " + why +
+			", and the session goes on from " + head(was) + ": what it commits is to be merged or picked"
 	}
 	if was != is {
 		s.past.gitWords = append(s.past.gitWords, words)
@@ -97,7 +98,8 @@ func (s *Session) ownHistory(ctx context.Context, all []*frozen.Wrote, applied s
 	}
 	both, err := s.both(ctx, settled)
 	if n := len(both); n > 0 {
-		why = "both the agent and you changed " + listed(api.EscapeAll(both[:min(n, 4)]), n, 3) + ", which has to be applied or merged first"
+		why = "both the agent and you changed " + listed(api.EscapeAll(both[:min(n, 4)]), n, 3) +
+			", which has to be applied or merged first"
 	}
 	return settled, why, err
 }
@@ -173,26 +175,32 @@ func (s *Session) meets(ctx context.Context, c *diff.Change, settled scan.Drop) 
 func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, own bool, err error) {
 	had := map[string][]byte{} // hashes, by path; nil: it has nothing there
 	for _, w := range all {
-		if !w.Own() {
-			continue
-		}
-		tips := slices.Sorted(maps.Keys(w.Tips))
-		beyond, err := s.hostGit(ctx, w.Repository, slices.Concat([]string{"rev-list", "--max-count=1"}, tips, []string{"--not", "HEAD"})...)
-		if w.Other || err != nil || len(beyond) > 0 { // an error: the project hasn't got them
+		if w.Own() && !s.holds(ctx, w) {
 			return applied, true, ctx.Err()
 		}
-		if w.Index != nil && !slices.ContainsFunc(tips, func(tip string) bool {
-			tree, err := s.hostGit(ctx, w.Repository, "ls-tree", "-r", "-z", tip)
-			return err == nil && sameTree(string(tree), w.Index)
-		}) {
-			return applied, true, ctx.Err() // something is staged
+		if w.Own() {
+			s.heads(w, had)
 		}
-		s.heads(w, had)
 	}
 	return func(path string, e *manifest.Entry) bool {
 		hash, known := had[path]
 		return applied(path, e) || known && s.is(ctx, e, hash)
 	}, false, nil
+}
+
+// holds says whether what the project has checked out has all that the session's git
+// wrote of a repository.
+func (s *Session) holds(ctx context.Context, w *frozen.Wrote) bool {
+	tips := slices.Sorted(maps.Keys(w.Tips))
+	args := slices.Concat([]string{"rev-list", "--max-count=1"}, tips, []string{"--not", "HEAD"})
+	beyond, err := s.hostGit(ctx, w.Repository, args...)
+	if w.Other || err != nil || len(beyond) > 0 { // an error: it hasn't got them
+		return false
+	}
+	return w.Index == nil || slices.ContainsFunc(tips, func(tip string) bool { // else something is staged
+		tree, err := s.hostGit(ctx, w.Repository, "ls-tree", "-r", "-z", tip)
+		return err == nil && sameTree(string(tree), w.Index)
+	})
 }
 
 // sameTree says whether an index has what git lists of a tree.

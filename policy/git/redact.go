@@ -40,7 +40,12 @@ func Configs(metadata string) []string {
 }
 
 // nowhere are folders of a repository that have none.
-var nowhere = map[string]bool{"objects": true, "refs": true, "logs": true, "hooks": true}
+var nowhere = map[string]bool{
+	"objects": true,
+	"refs":    true,
+	"logs":    true,
+	"hooks":   true,
+}
 
 // maxConfigs bounds how many names Configs looks at.
 const maxConfigs = 10_000

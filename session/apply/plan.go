@@ -102,7 +102,11 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 		}
 	}
 	b.chosen = len(r.Globs)+len(r.Files) > 0
-	made := &trees{b, map[string]bool{}, map[string]int{}}
+	made := &trees{
+		planner: b,
+		known:   map[string]bool{},
+		left:    map[string]int{},
+	}
 	for i := range d.Changes {
 		c := &d.Changes[i]
 		if !b.chosen && project.Never(c.Path) == "" && sel.Files.Ignored(c.Path) {

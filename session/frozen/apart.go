@@ -3,6 +3,7 @@ package frozen
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"stepbox/policy/git"
@@ -18,7 +19,8 @@ func (g Git) Apart(ask func(args ...string) (string, error)) string {
 	switch {
 	case was == is:
 	case was.Branch != is.Branch:
-		words = append(words, fmt.Sprintf("the host has %s checked out, not %s", Name(is.Branch), Name(was.Branch)))
+		words = append(words,
+			fmt.Sprintf("the host has %s checked out, not %s", Name(is.Branch), Name(was.Branch)))
 	case was.Commit == is.Commit:
 		words = append(words, "the host's branches are others")
 	default:
@@ -56,14 +58,23 @@ func more(was, is string, ask func(args ...string) (string, error)) string {
 	return "is at another commit"
 }
 
+// marks are files, and folders, that git makes where it makes history.
+var marks = []string{
+	"logs/HEAD",
+	"logs/refs/stash",
+	"packed-refs",
+	"reftable/tables.list",
+	"MERGE_HEAD",
+	"rebase-merge",
+	"rebase-apply",
+}
+
 // MayOwn says whether the session's git wrote what it does where it has a history of its
 // own: a log, references that were packed, what is under way.
 func (g Git) MayOwn() bool {
 	for _, dir := range g.upper() {
-		for _, name := range []string{"logs/HEAD", "logs/refs/stash", "packed-refs", "reftable/tables.list", "MERGE_HEAD", "rebase-merge", "rebase-apply"} {
-			if exists(filepath.Join(dir, name)) {
-				return true
-			}
+		if slices.ContainsFunc(marks, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
+			return true
 		}
 	}
 	return false

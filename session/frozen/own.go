@@ -77,7 +77,12 @@ func (g Git) modules() map[string]string {
 }
 
 // own are folders of a repository in which there is no other.
-var own = map[string]bool{"objects": true, "refs": true, "logs": true, "hooks": true}
+var own = map[string]bool{
+	"objects": true,
+	"refs":    true,
+	"logs":    true,
+	"hooks":   true,
+}
 
 // Folders are those in the project that are working trees, but for the project.
 func (g Git) Folders() (out []string) {
@@ -115,9 +120,21 @@ const (
 
 // kinds are those of files, and of what is in folders.
 var kinds = map[string]kind{
-	"objects/": quiet, "hooks/": quiet, "info/": quiet, "config": quiet, "description": quiet, "gitk.cache": quiet,
-	"logs/": noted, "COMMIT_EDITMSG": noted, "ORIG_HEAD": noted, "FETCH_HEAD": noted, "gc.log": noted,
-	"refs/": reference, "HEAD": reference, "packed-refs": reference, "index": index,
+	"objects/":       quiet,
+	"hooks/":         quiet,
+	"info/":          quiet,
+	"config":         quiet,
+	"description":    quiet,
+	"gitk.cache":     quiet,
+	"logs/":          noted,
+	"COMMIT_EDITMSG": noted,
+	"ORIG_HEAD":      noted,
+	"FETCH_HEAD":     noted,
+	"gc.log":         noted,
+	"refs/":          reference,
+	"HEAD":           reference,
+	"packed-refs":    reference,
+	"index":          index,
 }
 
 // maxTips bounds how many commits of a session's are looked at.

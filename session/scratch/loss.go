@@ -87,7 +87,8 @@ func (l *losses) words(name string) (out []string) {
 			if n > maxNamed {
 				named += fmt.Sprintf(" and %d more", n-maxNamed)
 			}
-			out = append(out, fmt.Sprintf("merged into %s it ", name)+fmt.Sprintf(x.does, api.Counted(n, "file"))+": "+named)
+			does := fmt.Sprintf(x.does, api.Counted(n, "file"))
+			out = append(out, fmt.Sprintf("merged into %s it %s: %s", name, does, named))
 		}
 	}
 	return out
@@ -141,7 +142,10 @@ func (a *apart) take(ctx context.Context, from, pack string) error {
 }
 
 func (a *apart) git(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
-	env := []string{"GIT_OBJECT_DIRECTORY=" + a.dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(a.s.at(a.r), "objects")}
+	env := []string{
+		"GIT_OBJECT_DIRECTORY=" + a.dir,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(a.s.at(a.r), "objects"),
+	}
 	return a.s.real(ctx, a.r, call{in, env}, args...)
 }
 
@@ -229,11 +233,15 @@ func (a *apart) older(ctx context.Context, base string, kept []differs) (out []s
 	if len(had) == 0 || err != nil {
 		return nil, err
 	}
-	commits, err := a.s.real(ctx, a.r, call{strings.NewReader(base + "\n--\n" + paths), []string{"GIT_LITERAL_PATHSPECS=1"}}, "rev-list", "--stdin")
+	commits, err := a.s.real(ctx, a.r, call{
+		in:  strings.NewReader(base + "\n--\n" + paths),
+		env: []string{"GIT_LITERAL_PATHSPECS=1"},
+	}, "rev-list", "--stdin")
 	if err != nil {
 		return nil, err
 	}
-	changes, err := a.s.real(ctx, a.r, call{in: bytes.NewReader(commits)}, "diff-tree", "--stdin", "-r", "-z", "--root", "--raw", "--no-renames", "--no-abbrev")
+	changes, err := a.s.real(ctx, a.r, call{in: bytes.NewReader(commits)},
+		"diff-tree", "--stdin", "-r", "-z", "--root", "--raw", "--no-renames", "--no-abbrev")
 	for _, d := range raw(changes) {
 		if is := had[d.path]; is != "" && (is == d.was || is == d.is) {
 			delete(had, d.path)
