@@ -139,10 +139,12 @@ input()`)
 }
 
 // TestForkStormBelowTheUsersLimit tells how an agent that may have more processes
-// than its user ends the supervisor, which can't start a thread.
+// than its user ends the supervisor, which can't start a thread. The user is one that
+// has nothing else.
 func TestForkStormBelowTheUsersLimit(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root is exempt from RLIMIT_NPROC")
+	if os.Getuid() != stormUID {
+		runAs(t, stormUID, "^TestForkStormBelowTheUsersLimit$")
+		return
 	}
 	used, err := box.CountTasks(os.Getuid(), 0)
 	if err != nil {
@@ -172,9 +174,12 @@ func TestForkStormBelowTheUsersLimit(t *testing.T) {
 	}
 }
 
-// delegatedUID is a user of whom no other test's sandboxes are, so that none
-// uses the folders that are delegated to it.
-const delegatedUID = 12399
+// Users of whom no other test's sandboxes are: so none uses the folders that are
+// delegated to one, nor the processes that another may have.
+const (
+	delegatedUID = 12399
+	stormUID     = 12398
+)
 
 // TestDelegatedV1 makes cgroups where an administrator made folders for a user.
 func TestDelegatedV1(t *testing.T) {
@@ -211,7 +216,9 @@ func TestDelegationIsUsed(t *testing.T) {
 	if os.Getenv(delegatedV1) == "" {
 		t.Skip("nothing is delegated")
 	}
-	run := newRig(t).start("/bin/cat")
+	r := newRig(t)
+	r.spec.Limits = Limits{Pids: 100} // of any number the user's own limit leaves fewer
+	run := r.start("/bin/cat")
 	if _, source := run.Limits(); source != box.SourceV1 {
 		t.Errorf("limits come from %s", source)
 	}
