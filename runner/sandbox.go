@@ -36,7 +36,7 @@ type Sandbox struct {
 	guard   holder.Guard
 	cgroups *box.Cgroups
 	holder  *holder.Holder
-	thawer  thawer
+	heir    box.Heir
 	box     *box.Box
 	control *seqpacket.Conn
 	gate    *gate.Gate
@@ -261,7 +261,7 @@ func (s *Sandbox) close(ctx context.Context) error {
 	s.box.Release()
 	s.box.Terminal.Close()
 	failures = append(failures, <-held)
-	s.thawer.close()
+	s.heir.Dismiss()
 	// Usually nothing is left; a holder that failed leaves it to us.
 	limit, cancel := context.WithTimeout(ctx, holder.CloseTimeout)
 	defer cancel()

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -118,9 +117,9 @@ func (p *Prepared) make(ctx context.Context, spec Spec) error {
 		return err
 	}
 	p.undo.add(func() { removeCgroups(s.cgroups) })
-	s.thawer = startThawer(s.cgroups.Thawer())
-	p.undo.add(s.thawer.close)
-	if s.holder, err = holder.Start(command, lock, s.thawer.end); err != nil {
+	s.heir = s.cgroups.Heir()
+	p.undo.add(s.heir.Dismiss)
+	if s.holder, err = holder.Start(command, lock, s.heir.Alive); err != nil {
 		return explain(err)
 	}
 	p.undo.add(func() { s.holder.Close() })
@@ -282,7 +281,7 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 		return err
 	}
 	program := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits(), Sockets: sockets}
-	if err := sendProgram(control, program, s.cgroups.Thawer(), s.thawer.end); err != nil {
+	if err := sendProgram(control, program, s.heir.Alive); err != nil {
 		return err
 	}
 	var outer *box.Outer
@@ -435,10 +434,7 @@ func leftTasks(want int64, holder int) (int64, error) {
 
 // sendProgram says what to start in a file, since arguments and environment may
 // be larger than a message; it is queued before PID 1 exists.
-func sendProgram(control *seqpacket.Conn, program pid1.Program, thaw, alive *os.File) error {
-	if thaw != nil {
-		defer thaw.Close()
-	}
+func sendProgram(control *seqpacket.Conn, program pid1.Program, alive *os.File) error {
 	encoded, err := json.Marshal(program)
 	if err != nil {
 		return err
@@ -459,8 +455,10 @@ func sendProgram(control *seqpacket.Conn, program pid1.Program, thaw, alive *os.
 	if err != nil {
 		return err
 	}
-	files := slices.DeleteFunc([]*os.File{file, thaw, alive}, func(f *os.File) bool { return f == nil })
-	return control.Send(message, files...)
+	if alive == nil {
+		return control.Send(message, file)
+	}
+	return control.Send(message, file, alive)
 }
 
 // connect takes the gate's listener from PID 1, brings gate and gateway up, and

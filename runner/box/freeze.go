@@ -3,10 +3,12 @@ package box
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"stepbox/runner/holder"
 )
@@ -27,20 +29,6 @@ func (c *Cgroups) ThawWrites() []holder.Write {
 		return nil
 	}
 	return []holder.Write{c.freezeWrite(false)}
-}
-
-// Thawer is where PID 1 lets frozen processes go, so that they die with it
-// even when nobody else is left: under cgroup v1 a frozen process doesn't die of
-// a kill. Nil where it isn't needed. The caller closes it.
-func (c *Cgroups) Thawer() *os.File {
-	if c.freezer == "" || c.unified {
-		return nil
-	}
-	f, err := os.OpenFile(c.freezeWrite(false).Path, os.O_WRONLY, 0)
-	if err != nil {
-		return nil // the holder, and the next Sweep, thaw too
-	}
-	return f
 }
 
 func (c *Cgroups) freezeWrite(frozen bool) holder.Write {
@@ -141,4 +129,51 @@ func atRest(thread int) (counters string, rests bool) {
 		return status.CPU.String(), true
 	}
 	return string(text), true
+}
+
+// Heir lets the agent's processes go once nobody else is left who could: under cgroup
+// v1 a frozen process doesn't die of a kill, so that when supervisor, holder and PID 1 are
+// killed in a freeze, programs would stay until the next command. It is a shell, which isn't called as they are and waits for next to
+// nothing: for the last of the three to close their end of a pipe.
+type Heir struct {
+	Alive *os.File // for each of the three to keep open; nil where no heir is needed, or can be had
+	done  chan struct{}
+}
+
+// Heir starts one.
+func (c *Cgroups) Heir() (h Heir) {
+	if c.freezer == "" || c.unified {
+		return h
+	}
+	freezer, err := os.OpenFile(c.freezeWrite(false).Path, os.O_WRONLY, 0)
+	if err != nil {
+		return h // who sweeps thaws, too
+	}
+	defer freezer.Close()
+	waits, alive, err := os.Pipe()
+	if err != nil {
+		return h
+	}
+	defer waits.Close()
+	cmd := exec.Command("/bin/sh", "-c", "read x; echo THAWED")
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout = "/", []string{}, waits, freezer
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		alive.Close()
+		return h
+	}
+	h = Heir{alive, make(chan struct{})}
+	go func() {
+		defer close(h.done)
+		_ = cmd.Wait() // there is no freezer any more, as a rule
+	}()
+	return h
+}
+
+// Dismiss ends it, after the holder and PID 1.
+func (h Heir) Dismiss() {
+	if h.Alive != nil {
+		h.Alive.Close()
+		<-h.done
+	}
 }

@@ -64,7 +64,6 @@ func Main(install func() (int, error)) {
 
 type process struct {
 	control *seqpacket.Conn
-	thaw    *os.File      // the agent's freezer, where frozen processes don't die of a kill; else nil
 	kept    []*os.File    // what shows others that this process lives
 	began   chan struct{} // closed once told to go
 }
@@ -102,7 +101,7 @@ func (p *process) run(install func() (int, error)) error {
 // program reads what to start from the supervisor.
 func (p *process) program() (Program, error) {
 	buffer := make([]byte, MessageLimit)
-	n, files, err := p.control.Receive(buffer, 3)
+	n, files, err := p.control.Receive(buffer, 2)
 	if err != nil {
 		return Program{}, err
 	}
@@ -111,9 +110,7 @@ func (p *process) program() (Program, error) {
 		return Program{}, errors.New("the supervisor didn't say what to start")
 	}
 	defer files[0].Close()
-	if len(files) > 1 {
-		p.thaw, p.kept = files[1], files[2:]
-	}
+	p.kept = files[1:]
 	var program Program
 	// The offset belongs to the description, which the supervisor has written through.
 	encoded, err := io.ReadAll(io.NewSectionReader(files[0], 0, ProgramLimit))
@@ -247,8 +244,5 @@ func (p *process) fail(err error) {
 // this doesn't have to wait for the runtime's own way out.
 func (p *process) end() {
 	_ = unix.Kill(-1, unix.SIGKILL)
-	if p.thaw != nil {
-		_, _ = p.thaw.WriteString("THAWED")
-	}
 	os.Exit(0)
 }
