@@ -104,6 +104,11 @@ func (s *Sandbox) Limits() (limits Limits, source string) {
 	return limits, source
 }
 
+// eachItsMemory says whether memory is bounded by rlimits, for each process by itself.
+func (s *Sandbox) eachItsMemory() bool {
+	return s.spec.Limits.Memory > 0 && s.cgroups.InForce.Memory == 0
+}
+
 // watch follows PID 1 until the sandbox is gone.
 func (s *Sandbox) watch() {
 	defer close(s.ended)

@@ -374,11 +374,6 @@ func (s *Sandbox) rlimits() []pid1.Rlimit {
 	return list
 }
 
-// eachItsMemory says whether memory is bounded by rlimits, for each process by itself.
-func (s *Sandbox) eachItsMemory() bool {
-	return s.spec.Limits.Memory > 0 && s.cgroups.InForce.Memory == 0
-}
-
 // boundShared bounds what no rlimit counts, as far as the kernel does it, and says what
 // isn't bounded.
 func (s *Sandbox) boundShared(ctx context.Context) string {
@@ -387,15 +382,6 @@ func (s *Sandbox) boundShared(ctx context.Context) string {
 		return fmt.Sprintf(said, "", ", System V")
 	}
 	return fmt.Sprintf(said, " and System V's", "")
-}
-
-// SharedMemory is how many bytes the agent's tree has of shared memory that nothing
-// bounds; bound is what it may have, 0 where that needn't be looked at.
-func (s *Sandbox) SharedMemory() (bytes, bound int64) {
-	if !s.eachItsMemory() {
-		return 0, 0
-	}
-	return box.SharedMemory(s.pids()), s.spec.Limits.Memory
 }
 
 const (

@@ -121,6 +121,15 @@ type Usage struct {
 	Pids   int     // processes and threads
 }
 
+// SharedMemory is how many bytes the agent's tree has of shared memory that nothing
+// bounds; bound is what it may have, 0 where that needn't be looked at.
+func (s *Sandbox) SharedMemory() (bytes, bound int64) {
+	if !s.eachItsMemory() {
+		return 0, 0
+	}
+	return box.SharedMemory(s.pids()), s.spec.Limits.Memory
+}
+
 // Starved is how many processes of the sandbox the kernel has killed for want of memory.
 func (s *Sandbox) Starved() int64 { return s.cgroups.Starved() }
 

@@ -28,7 +28,7 @@ const maxHalfway = 10
 // account records a checkpoint and says whose the changes since the last one
 // are; see files.Whose.
 func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
-	ran := s.accountant.Ran(t, s.roster.ownerOf)
+	ran := s.accountant.Ran(t.Until, t.Froze, s.roster.ownerOf)
 	s.moved = false
 	var events []api.Event
 	cp := s.line.Last

@@ -52,7 +52,7 @@ func (l *Live) scope(ctx context.Context, in api.Scope) (files.Scope, error) {
 	if err := l.s.loop.Call(ctx, func() {
 		if a = l.s.actions.at(in.Action); a != nil {
 			copied, spans = a.Action, slices.Clone(a.spans)
-			if !slices.ContainsFunc(l.s.questions, func(q *question) bool { return q.action == a && q.Open() }) {
+			if !l.s.questions.about(a) {
 				last = l.s.line.Last
 			}
 		}

@@ -295,6 +295,11 @@ func over(q *api.Question) error {
 // questions are those that aren't closed in the record.
 type questions []*question
 
+// about says whether an action has one that is open.
+func (l questions) about(a *action) bool {
+	return slices.ContainsFunc(l, func(q *question) bool { return q.action == a && q.Open() })
+}
+
 // forget drops a question that is closed in the record too.
 func (l *questions) forget(q *question) {
 	*l = slices.DeleteFunc(*l, func(o *question) bool { return o == q })

@@ -1,8 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"stepbox/session/api"
@@ -23,7 +25,7 @@ func (s *Session) watchSpace(room *files.Room) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	next, stopped := time.Duration(0), false
-	times := int64(1) // how often it was let go on with as much shared memory, and the first
+	shares := int64(1) // how many times what it may have of shared memory it may have now
 	for {
 		select {
 		case <-time.After(next):
@@ -43,13 +45,8 @@ func (s *Session) watchSpace(room *files.Room) {
 		if err != nil {
 			s.log.Warn("the session's room on the disk isn't watched", "error", err)
 		}
-		if shared, bound := s.box.SharedMemory(); bound > 0 {
-			if next = min(next, sharedEvery); why == "" && shared > bound*times {
-				why = fmt.Sprintf("its programs have %d MiB of shared memory, and may have %d MiB", shared>>20, bound*times>>20)
-				times = 1 + shared/bound
-			}
-		}
-		if why == "" {
+		words, again := s.crowded(&shares)
+		if why, next = cmp.Or(why, words), min(next, again); why == "" {
 			continue
 		}
 		if _, err := s.Pause(ctx); err != nil {
@@ -61,4 +58,20 @@ func (s *Session) watchSpace(room *files.Room) {
 			s.note(true, "%s: the session is paused. Make room, roll back what it wrote, or let it go on as it is", why)
 		})
 	}
+}
+
+// crowded says why the agent has to stop for the shared memory that it has, if that is
+// more than so many times what it may have; once more, then, when it goes on. It is to
+// be looked at again by then.
+func (s *Session) crowded(times *int64) (why string, again time.Duration) {
+	shared, bound := s.box.SharedMemory()
+	switch {
+	case bound == 0:
+		return "", math.MaxInt64
+	case shared <= bound**times:
+		return "", sharedEvery
+	}
+	why = fmt.Sprintf("its programs have %d MiB of shared memory, and may have %d MiB", shared>>20, bound**times>>20)
+	*times = 1 + shared/bound
+	return why, sharedEvery
 }

@@ -165,7 +165,7 @@ func (s *Session) takeBackLast(ctx context.Context) (string, error) {
 		for _, a := range slices.Backward(s.actions.all) {
 			if a.Files > 0 && !a.apart() && a.Review != api.ReviewRolledBack {
 				n, title, open = a.N, a.Title, a.Review == api.ReviewOpen && !a.Shared && !a.alive()
-				asked = slices.ContainsFunc(s.questions, func(q *question) bool { return q.action == a && q.Open() })
+				asked = s.questions.about(a)
 				return
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,12 +16,7 @@ import (
 var unnamed = []string{"/memfd:", "/SYSV", "/dev/zero (deleted)"}
 
 func isUnnamed(path string) bool {
-	for _, name := range unnamed {
-		if strings.HasPrefix(path, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(unnamed, func(name string) bool { return strings.HasPrefix(path, name) })
 }
 
 // SharedMemory is how many bytes of shared memory processes have open or mapped, each
@@ -62,17 +58,21 @@ func mappedMemory(dir string) map[uint64]int64 {
 	var inode uint64 // of the mapping that the lines are about; 0: another's
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		// address perms offset dev inode path, and then Rss: 4 kB; proc_pid_smaps(5)
-		fields := strings.Fields(lines.Text())
+		fields := strings.SplitN(strings.Join(strings.Fields(lines.Text()), " "), " ", 6)
+		number := func(i int) uint64 {
+			n, _ := strconv.ParseUint(fields[i], 10, 64)
+			return n
+		}
 		switch {
-		case len(fields) >= 2 && fields[0] == "Rss:" && inode != 0:
-			n, _ := strconv.ParseInt(fields[1], 10, 64)
-			found[inode] += n << 10
-		case len(fields) >= 5 && !strings.HasSuffix(fields[0], ":"):
+		case fields[0] == "Rss:":
+			found[inode] += int64(number(1)) << 10
+		case strings.HasSuffix(fields[0], ":"):
+		case len(fields) == 6 && isUnnamed(fields[5]):
+			inode = number(4)
+		default:
 			inode = 0
-			if len(fields) > 5 && isUnnamed(strings.Join(fields[5:], " ")) {
-				inode, _ = strconv.ParseUint(fields[4], 10, 64)
-			}
 		}
 	}
+	delete(found, 0)
 	return found
 }

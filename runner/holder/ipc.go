@@ -1,7 +1,6 @@
 package holder
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -10,21 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundIPC bounds what the sandbox may have of System V shared memory and messages,
-// which nobody else counts. Some kernels let nobody but the host's root do that.
-func (h *server) boundIPC(body json.RawMessage) error {
-	var request sharedRequest
-	if err := json.Unmarshal(body, &request); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	pidfd := h.pidfd
-	h.mu.Unlock()
+// boundIPC bounds what the namespace of a process may have of System V shared memory, in
+// bytes, and of messages, which nobody else counts. Some kernels let nobody but the
+// host's root do that.
+func boundIPC(pidfd int, bytes int64) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this
 		err := unix.Setns(pidfd, unix.CLONE_NEWIPC)
-		for name, most := range map[string]int64{"shmall": request.Bytes / int64(os.Getpagesize()), "msgmni": maxQueues} {
+		for name, most := range map[string]int64{"shmall": bytes / int64(os.Getpagesize()), "msgmni": maxQueues} {
 			if err == nil {
 				err = os.WriteFile("/proc/sys/kernel/"+name, strconv.AppendInt(nil, most, 10), 0)
 			}

@@ -174,7 +174,12 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 	case opSocket:
 		return one(socket(body))
 	case opIPC:
-		return nil, nil, h.boundIPC(body)
+		var request sharedRequest
+		if err := json.Unmarshal(body, &request); err != nil {
+			return nil, nil, err
+		}
+		_, pidfd := h.first()
+		return nil, nil, boundIPC(pidfd, request.Bytes)
 	case opView:
 		var request projectRequest
 		if err := json.Unmarshal(body, &request); err != nil {
@@ -256,12 +261,17 @@ func (h *server) restore(ctx context.Context, body json.RawMessage, files []*os.
 	return h.ops.Restore(ctx, project, plan, files[1])
 }
 
+// first is the sandbox's first process, -1 before there is one.
+func (h *server) first() (pid, pidfd int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.guard.PID, h.pidfd
+}
+
 // project opens a folder as the sandbox sees it. The agent may move what is
 // below the project's root, but neither the root nor what is above it.
 func (h *server) project(path string) (*os.File, error) {
-	h.mu.Lock()
-	pid, pidfd := h.guard.PID, h.pidfd
-	h.mu.Unlock()
+	pid, pidfd := h.first()
 	if pidfd < 0 {
 		return nil, errors.New("there is no sandbox")
 	}

@@ -70,14 +70,14 @@ type glance struct {
 	owners []int // actions
 }
 
-// Ran says who can have run since the changes began until something was taken; nil
-// means anyone, as when there was no look.
-func (a *Accountant) Ran(t Taken, of Owner) map[int]bool {
-	if t.Until == nil {
+// Ran says who can have run since the changes began until a look; nil means
+// anyone, as when there was no look. Froze is Taken's.
+func (a *Accountant) Ran(until []runner.Activity, froze bool, of Owner) map[int]bool {
+	if until == nil {
 		return nil
 	}
-	who := ran(a.began, look(t.Until, of))
-	if who != nil && t.Froze {
+	who := ran(a.began, look(until, of))
+	if who != nil && froze {
 		who[Agent] = true
 	}
 	return who
