@@ -18,7 +18,7 @@ func TestProfilesParse(t *testing.T) {
 	for _, p := range BuiltinProfiles().All() {
 		got = append(got, p.Name)
 	}
-	if !slices.Equal(got, []string{"aider", "claude", "codex", "copilot", "crush", "gemini", "opencode", "pi", "qwen", "generic"}) {
+	if !slices.Equal(got, []string{"aider", "claude", "cline", "cn", "codex", "copilot", "crush", "gemini", "opencode", "pi", "qwen", "generic"}) {
 		t.Errorf("profiles: %v", got)
 	}
 	if len(passing()) == 0 || len(grammar()) == 0 {

@@ -20,7 +20,7 @@ type paid struct {
 // An agent works with a key that it never has: the host gets the real one, and neither
 // the home nor the record has it.
 func TestAgentsCredential(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		if a.paid == nil {
 			t.Skipf("nothing here gives %s a key", a.name)
 		}

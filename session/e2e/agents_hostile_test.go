@@ -14,7 +14,7 @@ import (
 // whether the agent makes them side by side or in turn.
 func TestAgentsManyCalls(t *testing.T) {
 	const many = 100
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		var turn standintest.Turn
 		for i := range many {
 			turn.Calls = append(turn.Calls, a.shell(fmt.Sprintf("echo call-$((1000+%d))", i)))
@@ -42,7 +42,7 @@ func TestAgentsManyCalls(t *testing.T) {
 
 // A model whose answer breaks off is asked again, and nothing that ran before runs twice.
 func TestAgentsModelBreaksOff(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(a.shell("echo once >> calc.py"))[0],
 			func(standintest.Request) standintest.Turn { panic(http.ErrAbortHandler) },
 			calls(a.shell("cat ./calc.py"))[0], standintest.Say("The work is done."))

@@ -46,6 +46,40 @@ func fifteen(a *agent, p *person) []standintest.Call {
 	}
 }
 
+// without are agents that no profile is for: they run with the generic one.
+var without = []*agent{
+	{
+		name: "cline",
+		files: map[string]string{".cline/data/settings/providers.json": `{"version":1,"lastUsedProvider":"openai-compatible","modes":{},"providers":{"openai-compatible":
+			{"settings":{"provider":"openai-compatible","apiKey":"fake","model":"stand-in","baseUrl":"URL/v1"},"updatedAt":"2026-01-01T00:00:00.000Z","tokenSource":"manual"}}}`},
+		shell: func(command string) standintest.Call {
+			return standintest.Call{Tool: "run_commands", Input: object{"commands": []string{command}}}
+		},
+		read: func(file string) standintest.Call {
+			return standintest.Call{Tool: "read_files", Input: object{"files": []object{{"path": file}}}}
+		},
+		edit: func(file, old, text string) standintest.Call {
+			return standintest.Call{Tool: "editor", Input: object{"path": file, "old_text": old, "new_text": text}}
+		},
+	},
+	{
+		name: "cn",
+		files: map[string]string{".continue/config.yaml": "name: test\nversion: 1.0.0\nschema: v1\nmodels:\n" +
+			"  - {name: stand-in, provider: openai, model: stand-in, apiKey: fake, apiBase: URL/v1, roles: [chat], capabilities: [tool_use]}\n"},
+		args: []string{"--auto"},
+		ask:  []string{"-p"},
+		shell: func(command string) standintest.Call {
+			return standintest.Call{Tool: "Bash", Input: object{"command": command}}
+		},
+		read: func(file string) standintest.Call {
+			return standintest.Call{Tool: "Read", Input: object{"filepath": file}}
+		},
+		edit: func(file, old, text string) standintest.Call {
+			return standintest.Call{Tool: "Edit", Input: object{"file_path": file, "old_string": old, "new_string": text}}
+		},
+	},
+}
+
 // Whatever version is installed, an agent is asked about in policy mode for what it would
 // send, and for nothing else: not at its start, and not in ordinary calls.
 func TestAgentsLatest(t *testing.T) {
@@ -67,7 +101,7 @@ func TestAgentsLatest(t *testing.T) {
 		rows[strings.Fields(line)[1]] = line
 	}
 	t.Run("each", func(t *testing.T) {
-		each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+		each(t, slices.Concat(agents, without), func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 			row := a.counted(t, p, model)
 			mu.Lock()
 			defer mu.Unlock()

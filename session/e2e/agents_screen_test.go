@@ -87,7 +87,7 @@ func (tm *terminal) deny(title, reason string) {
 // an edit back, stops a command, pastes, resizes, and leaves.
 func TestAgentsScreen(t *testing.T) {
 	const reason = "Kim still needs it"
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		if a.ready == "" {
 			t.Skipf("nothing here drives %s in its own screen", a.name)
 		}

@@ -18,7 +18,7 @@ import (
 // either is asked about.
 func TestAgentsTell(t *testing.T) {
 	const reason = "Kim still needs it"
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		if a.tool == nil {
 			t.Skipf("%s has no setting for servers of tools", a.name)
 		}
@@ -96,7 +96,7 @@ type asking struct {
 // with the reason, and an answer at the agent's own prompt withdraws the question.
 func TestAgentsPrompt(t *testing.T) {
 	const reason = "Kim does that herself"
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		if a.asking == nil {
 			t.Skipf("%s has no hook for its own prompts", a.name)
 		}

@@ -282,8 +282,8 @@ func quoted(what any) string {
 	return string(text)
 }
 
-// each runs a test with every agent that is installed.
-func each(t *testing.T, test func(t *testing.T, a *agent, p *person, model *standintest.Server)) {
+// each runs a test with every one of the agents that is installed.
+func each(t *testing.T, agents []*agent, test func(t *testing.T, a *agent, p *person, model *standintest.Server)) {
 	for _, a := range agents {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
@@ -343,7 +343,7 @@ func titles(t *testing.T, a *agent, p *person, s shown, want ...string) {
 // An agent does its work in policy mode: it lists, reads, edits with its own
 // tool, tests, commits, and leaves a process running. Nothing of it is asked.
 func TestAgentsWork(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(
 			a.shell("ls -la"),
 			a.read(p.project+"/calc.py"),
@@ -374,7 +374,7 @@ func TestAgentsWork(t *testing.T) {
 // the model, and the agent goes on: with words, and with the next command.
 func TestAgentsDenied(t *testing.T) {
 	const reason = "old.txt is still needed by Kim"
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(a.shell("ls"), a.shell("rm old.txt"), a.shell("echo go''ing on"))...)
 		r := a.run(t, p, model, "step", "denied", append(a.ask, "tidy up"), func(q api.Question) (api.Answer, string) {
 			if strings.Contains(q.Title, "rm ") {
@@ -404,7 +404,7 @@ func TestAgentsDenied(t *testing.T) {
 // A rule's denial is like a person's: it reaches the model once, with why, wherever
 // in the command the program is, and nothing is tried another way.
 func TestAgentsDeniedByRule(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		p.put(filepath.Join(p.project, ".stepbox.yaml"), "commands:\n  - deny: shred *\n    why: it can't be undone\n")
 		model.Add(calls(
 			a.shell("ls; shred old.txt"),
@@ -439,7 +439,7 @@ func TestAgentsDeniedByRule(t *testing.T) {
 // An edit that is taken back while the agent waits is gone before its next command
 // runs, which tells it so.
 func TestAgentsTakenBack(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(
 			a.read(p.project+"/calc.py"),
 			a.edit(p.project+"/calc.py", "    return a - b", "    return a + b"),
@@ -463,7 +463,7 @@ func TestAgentsTakenBack(t *testing.T) {
 
 // A conversation goes on in a following session, by the agent's own way.
 func TestAgentsContinue(t *testing.T) {
-	each(t, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
+	each(t, agents, func(t *testing.T, a *agent, p *person, model *standintest.Server) {
 		model.Add(calls(a.shell("echo the wor''d is heron"))...)
 		a.run(t, p, model, "policy", "first", append(a.ask, "remember the word"), approving)
 		model.Add(standintest.Say("It was heron."))
