@@ -280,9 +280,26 @@ func TestOnlyWhatWasShownIsFetched(t *testing.T) {
 	if now := r.git("", "for-each-ref"); now != refs {
 		t.Errorf("the references are now\n%s", now)
 	}
-	got, err := r.Fetch(t.Context(), "s1", state, all.List)
+	shown := slices.Clone(all.List)
+	shown[0].Danger = "what the person's branch was then" // fetching merges nothing
+	got, err := r.Fetch(t.Context(), "s1", state, shown)
 	r.must(err)
 	if !slices.Equal(got.List, all.List) || len(got.Notes) > 0 {
 		t.Errorf("it fetched %+v", got)
+	}
+}
+
+// A tree of a few kilobytes can be one of ten million paths: what it changes isn't listed
+// without a bound.
+func TestATreeOfTooManyPaths(t *testing.T) {
+	r := newRepository(t)
+	state := r.agent(asAda + `many() { for i in 0 1 2 3 4 5 6 7 8 9; do printf "$1 $2 $3\t$i\n"; done | git mktree; }
+		tree=$(many 100644 blob $(git hash-object -w --stdin </dev/null))
+		for i in 1 2 3 4 5 6; do tree=$(many 040000 tree $tree); done
+		git update-ref HEAD $(git commit-tree -p HEAD -m many $tree)`)
+	got, err := r.Commits(t.Context(), state)
+	r.must(err)
+	if len(got.List) != 1 || !strings.Contains(got.List[0].Danger, "couldn't be compared") {
+		t.Errorf("it says %+v", got)
 	}
 }

@@ -52,15 +52,17 @@ func said(list []*repository) (out Commits) {
 			out.Notes = append(out.Notes, api.Trouble{Path: api.Escape(cmp.Or(r.folder, ".git")), Why: api.Escape(api.Trim(r.trouble, 700))})
 			continue
 		}
-		dangers := map[string]string{} // of a commit that is the tip of several branches, the first's
+		dangers := map[string][]string{} // a commit may be the tip of several branches
 		for _, t := range r.tips {
-			dangers[t.hash] = cmp.Or(dangers[t.hash], t.danger)
+			if t.danger != "" && !slices.Contains(dangers[t.hash], t.danger) {
+				dangers[t.hash] = append(dangers[t.hash], t.danger)
+			}
 		}
 		for _, t := range r.tips {
 			for _, i := range t.own {
 				c := r.commits[i]
 				out.List = append(out.List, api.Commit{
-					Hash: c.hash, Danger: dangers[c.hash], Ref: api.Escape(t.ref), Folder: api.Escape(r.folder), At: c.at,
+					Hash: c.hash, Danger: strings.Join(dangers[c.hash], "; "), Ref: api.Escape(t.ref), Folder: api.Escape(r.folder), At: c.at,
 					Subject: api.Escape(api.Trim(c.subject, 300)), Author: api.Escape(api.Trim(c.author, 300)),
 				})
 			}

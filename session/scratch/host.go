@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"stepbox/policy/git"
 	"stepbox/session/api"
@@ -16,8 +19,26 @@ import (
 
 // call is what the person's git is given beside its arguments.
 type call struct {
-	in  io.Reader
-	env []string
+	in    io.Reader
+	env   []string
+	guest bool // what it reads is of the agent's making
+}
+
+// Bounds of what git may say, and of its memory where the agent made what it reads: a tree
+// of a few hundred bytes can be one of a billion paths.
+const (
+	maxSaid   = 128 << 20
+	maxMemory = 1 << 30
+)
+
+// bounded keeps what git says, up to a bound.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxSaid {
+		return 0, fmt.Errorf("git says more than %d MB", maxSaid>>20)
+	}
+	return b.Buffer.Write(p)
 }
 
 // real runs the person's git on a repository that the agent can't write: nothing
@@ -36,14 +57,33 @@ func (s *Scratch) real(ctx context.Context, r *repository, with call, args ...st
 	if err != nil {
 		return nil, err
 	}
-	var out, said bytes.Buffer
+	var out, said bounded
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = with.in, &out, &said
 	cmd.Env = append(cmd.Env, with.env...)
-	if err := cmd.Run(); err != nil {
+	if err = start(cmd, with.guest); err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
 		if strings.Contains(said.String(), "unknown option") {
 			return nil, errors.New("this machine's git is too old to fetch them safely: 2.31 or a newer one is needed")
 		}
 		return nil, fmt.Errorf("git %s: %s (%w)", args[0], strings.TrimSpace(api.Trim(said.String(), 500)), err)
 	}
 	return out.Bytes(), nil
+}
+
+// start starts git, whose memory is bounded if what it reads is a guest's: see
+// RLIMIT_DATA in getrlimit(2), which what it maps of the repository doesn't count for.
+func start(cmd *exec.Cmd, guest bool) error {
+	err := cmd.Start()
+	if err != nil || !guest {
+		return err
+	}
+	limit := &unix.Rlimit{Cur: maxMemory, Max: maxMemory}
+	if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_DATA, limit, nil); err != nil && err != unix.ESRCH {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return fmt.Errorf("cannot bound git's memory: %w", err)
+	}
+	return nil
 }

@@ -141,12 +141,15 @@ func (a *apart) take(ctx context.Context, from, pack string) error {
 	return err
 }
 
+// between is a path among those that colons part: see git(1), GIT_ALTERNATE_OBJECT_DIRECTORIES.
+var between = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
 func (a *apart) git(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	env := []string{
 		"GIT_OBJECT_DIRECTORY=" + a.dir,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(a.s.at(a.r), "objects"),
+		`GIT_ALTERNATE_OBJECT_DIRECTORIES="` + between.Replace(filepath.Join(a.s.at(a.r), "objects")) + `"`,
 	}
-	return a.s.real(ctx, a.r, call{in, env}, args...)
+	return a.s.real(ctx, a.r, call{in, env, true}, args...)
 }
 
 // differs is a path that one tree has in another way than another.
