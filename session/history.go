@@ -113,62 +113,6 @@ func (s *Session) applied(ctx context.Context) (scan.Drop, error) {
 	return s.cfg.Applied(ctx, s.cfg.ID)
 }
 
-// both are files that the session changed and that the person has committed in another
-// way since it first saw them: on top of that commit the agent would take it back.
-func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, err error) {
-	g := s.outfit.Git
-	moved := map[string]bool{}
-	for _, dir := range append([]string{""}, g.Folders()...) {
-		at := filepath.Join(g.Project, dir)
-		moved[dir] = git.CheckedOut(at, g.Of) != git.CheckedOut(at, git.Here)
-	}
-	added := s.added(git.Person{})
-	changes, err := s.files.Between(ctx, nil, s.past.found.Manifest)
-	if err != nil {
-		return nil, err
-	}
-	for i := range changes {
-		c := &changes[i]
-		repository := innermost(moved, c.Path)
-		if project.Never(c.Path) != "" || !moved[repository] || !added(repository, c.Path) {
-			continue
-		}
-		meets, err := s.meets(ctx, c, settled)
-		if err != nil {
-			return nil, err
-		}
-		if meets {
-			paths = append(paths, c.Path)
-		}
-	}
-	return paths, nil
-}
-
-// innermost is the folder, of a number of them, that a path is in; "" for none.
-func innermost[T any](of map[string]T, path string) (in string) {
-	for dir := range of {
-		if len(dir) > len(in) && strings.HasPrefix(path, dir+"/") {
-			in = dir
-		}
-	}
-	return in
-}
-
-// meets says whether the project has something else of the person's where the session
-// changed a file.
-func (s *Session) meets(ctx context.Context, c *diff.Change, settled scan.Drop) (bool, error) {
-	e := &manifest.Entry{Kind: manifest.KindWhiteout}
-	if c.New != nil {
-		e = &c.New.Entry
-	}
-	ours, err := s.files.InProject(ctx, c.Path, c.New)
-	if ours || err != nil {
-		return false, err
-	}
-	first, err := s.files.AsSeen(ctx, c.Path, c.Old)
-	return err == nil && !first && !settled(c.Path, e), err
-}
-
 // merged says whether all that the session's git wrote is in what the project has checked
 // out by now, and no history of its own any more. Then files are settled, too, that are as
 // the session's newest commit has them.

@@ -2,9 +2,13 @@ package frozen
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"stepbox/policy/git"
 	"stepbox/session/api"
@@ -72,35 +76,62 @@ var marks = []string{
 // MayOwn says whether the session's git wrote what it does where it has a history of its
 // own: a log, references that were packed, what is under way.
 func (g Git) MayOwn() bool {
-	for _, dir := range g.upper() {
-		if slices.ContainsFunc(marks, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
-			return true
-		}
+	root, own, common, err := g.upper()
+	if err != nil {
+		return false // it wrote nothing
 	}
-	return false
+	defer root.Close()
+	return slices.ContainsFunc(marks, func(name string) bool {
+		_, err := root.Lstat(filepath.Join(own, name))
+		if err != nil {
+			_, err = root.Lstat(filepath.Join(common, name))
+		}
+		return err == nil
+	})
 }
 
-// upper is where the session's git writes: what is the working tree's own, and the rest.
-func (g Git) upper() [2]string {
-	own := filepath.Join(g.Folder, "upper", ".git")
+// upper is where the session's git writes, and where in that is what is the working
+// tree's own, and the rest. The agent writes there meanwhile: no link leads out of it.
+func (g Git) upper() (root *os.Root, own, common string, err error) {
 	if g.Outer == "" {
-		return [2]string{own, own}
+		root, err = os.OpenRoot(filepath.Join(g.Folder, "upper"))
+		return root, ".git", ".git", err
 	}
 	_, metadata := git.Above(g.Project)
-	rel, _ := filepath.Rel(g.Outer, metadata) // Outer is metadata or above it
-	return [2]string{filepath.Join(g.outerUpper(), rel), g.outerUpper()}
+	if own, err = filepath.Rel(g.Outer, metadata); err != nil { // Outer is metadata or above it
+		return nil, "", "", err
+	}
+	root, err = os.OpenRoot(g.outerUpper())
+	return root, own, ".", err
 }
 
 // tip is the commit that the session has checked out, as far as it may be the agent's.
 func (g Git) tip(was git.Checked) string {
-	dirs := g.upper()
-	if text, err := git.ReadFile(filepath.Join(dirs[0], "HEAD"), 4096); err == nil {
-		was.Branch = strings.TrimSpace(strings.TrimPrefix(string(text), "ref:"))
+	root, own, common, err := g.upper()
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	if text := line(root, filepath.Join(own, "HEAD")); text != "" {
+		was.Branch = strings.TrimSpace(strings.TrimPrefix(text, "ref:"))
 	}
 	if !filepath.IsLocal(was.Branch) {
 		return ""
 	}
-	text, _ := git.ReadFile(filepath.Join(dirs[1], was.Branch), 4096) // else it isn't known
+	return line(root, filepath.Join(common, was.Branch)) // "": it isn't known
+}
+
+// line is what a regular file below a folder begins with; "" if there is none.
+func line(root *os.Root, name string) string {
+	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0) // whatever it is by now, that doesn't wait
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	text, _ := io.ReadAll(io.LimitReader(file, 4096)) // of no regular file it isn't a commit
 	return strings.TrimSpace(string(text))
 }
 

@@ -1,0 +1,120 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stepbox/policy/git"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/scan"
+)
+
+// both are files that the person's git has in another way than the session's, where the
+// session has something of its own or hides what the project has: on top of the person's
+// commit the agent's next one would take it back. Files that the person's git let go of
+// are among them, and those that came into a folder that the session removed.
+func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, err error) {
+	found := s.past.found.Manifest
+	changes, err := s.files.Between(ctx, nil, found)
+	if err != nil {
+		return nil, err
+	}
+	before := map[string]*diff.File{} // as the session first saw it
+	for i := range changes {
+		c := &changes[i]
+		before[c.Path] = c.Old
+		if c.From != "" {
+			before[c.Path], before[c.From] = nil, c.Old
+		}
+	}
+	covers := covered(found)
+	g := s.outfit.Git
+	for _, dir := range append([]string{""}, g.Folders()...) {
+		at := filepath.Join(g.Project, dir)
+		if git.CheckedOut(at, g.Of) == git.CheckedOut(at, git.Here) {
+			continue
+		}
+		others, err := otherwise(git.OpenAs(at, git.Person{}, g.Of), git.Open(at, git.Person{}))
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range others {
+			if p = path.Join(dir, p); !covers(p) {
+				continue
+			}
+			old, changed := before[p]
+			switch meets, err := s.meets(ctx, p, old, changed, settled); {
+			case err != nil:
+				return nil, err
+			case meets:
+				paths = append(paths, p)
+			}
+		}
+	}
+	return paths, nil
+}
+
+// otherwise are the paths, from a project's folder, that two indexes have in another way.
+func otherwise(was, is *git.Repository) ([]string, error) {
+	then, _, err := was.Index()
+	if err != nil {
+		return nil, err
+	}
+	now, _, err := is.Index()
+	if err != nil {
+		return nil, err
+	}
+	had := map[string]*git.Entry{}
+	for i := range then {
+		had[then[i].Path] = &then[i]
+	}
+	differ := map[string]bool{}
+	for i := range now {
+		e := &now[i]
+		if h := had[e.Path]; h == nil || h.Mode != e.Mode || !bytes.Equal(h.Hash, e.Hash) {
+			differ[e.Path] = true
+		}
+		delete(had, e.Path)
+	}
+	for p := range had {
+		differ[p] = true
+	}
+	_, prefix := is.Root()
+	var paths []string
+	for _, p := range slices.Sorted(maps.Keys(differ)) {
+		in, err := filepath.Rel(path.Join(".", prefix), strings.TrimSuffix(p, "/"))
+		if err == nil && filepath.IsLocal(in) {
+			paths = append(paths, in)
+		}
+	}
+	return paths, nil
+}
+
+// meets says whether the project has something else of the person's at a path than the
+// session, which has it changed, or hides it: then it never saw what is there.
+func (s *Session) meets(ctx context.Context, p string, old *diff.File, changed bool, settled scan.Drop) (bool, error) {
+	var now *diff.File
+	e := s.past.found.Manifest.Lookup(p)
+	if e == nil || e.Kind == manifest.KindWhiteout {
+		e = &manifest.Entry{Kind: manifest.KindWhiteout}
+	} else {
+		now = &diff.File{Entry: *e}
+	}
+	ours, err := s.files.InProject(ctx, p, now)
+	if ours || err != nil {
+		return false, err
+	}
+	if changed {
+		first, err := s.files.AsSeen(ctx, p, old)
+		if first || err != nil {
+			return false, err
+		}
+	}
+	return !settled(p, e), nil
+}
