@@ -32,7 +32,3 @@ type Event struct {
 	Usage      *Usage      `json:"usage,omitempty"`   // passing
 	Changes    *int64      `json:"changes,omitempty"` // passing: the newest version of Changes
 }
-
-// Unknown says that an event holds nothing of what this program knows: it comes
-// from another version of Stepbox.
-func (e Event) Unknown() bool { return e == Event{Seq: e.Seq, At: e.At, Kind: e.Kind} }

@@ -253,7 +253,7 @@ func TestStates(t *testing.T) {
 
 // A rule isn't made on a host that is called like the session whose host was forgotten.
 func TestForgottenHost(t *testing.T) {
-	a := serve(t, recorded(t, func(v any) any { return v }))
+	a := serve(t, recorded(t))
 	for _, line := range []string{"allow x", "allow x --always", "allow oldsess1"} {
 		if out, code := a.run(strings.Fields(line)...); code != cli.ExitUsage || !strings.Contains(out, "name the host after it") {
 			t.Errorf("%s: exit %d: %s", line, code, out)
@@ -263,7 +263,7 @@ func TestForgottenHost(t *testing.T) {
 
 // As JSON comes what the API has, whole.
 func TestJSON(t *testing.T) {
-	a := serve(t, recorded(t, func(v any) any { return v }))
+	a := serve(t, recorded(t))
 	for line, request := range map[string]string{
 		"ls":                               "GET /v1/sessions",
 		"keep 1":                           "POST /v1/sessions/oldsess1/actions/1/keep",

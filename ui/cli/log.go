@@ -102,8 +102,6 @@ func eventLine(s api.Session, e api.Event) string {
 		return line("%d, %s: %s", e.Claim.N, who, e.Claim.Words())
 	case e.Note != nil:
 		return line("%s", e.Note.Text)
-	case e.Unknown():
-		return line("(another Stepbox's: this one doesn't know what it is)")
 	}
 	return ""
 }
