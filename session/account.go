@@ -140,11 +140,7 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 		a.Shared, s.actions.at(n).Shared = true, true
 		a.SharedWith = append(a.SharedWith, n)
 	}
-	var names []string
-	for _, c := range changed[:min(len(changed), 4)] {
-		names = append(names, api.Escape(c.Path))
-	}
-	a.Title = "edit " + listed(names, len(changed), 3)
+	a.Title = "edit " + fewOf(changed, func(c diff.Change) string { return c.Path })
 	s.claimedEdit(a, changed)
 	if err := a.to(api.ActionEnded); err != nil {
 		s.fail(err)

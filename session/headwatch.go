@@ -8,7 +8,6 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"stepbox/policy/git"
-	"stepbox/session/api"
 	"stepbox/session/base"
 	"stepbox/session/frozen"
 	"stepbox/session/loop"
@@ -78,12 +77,8 @@ func (s *Session) headMoved(ctx context.Context, to string) (then func()) {
 	if _, err := s.Pause(ctx); err != nil {
 		s.log.Warn("cannot pause the session", "error", err)
 	}
-	var paths []string
-	for _, b := range others[:min(len(others), 4)] {
-		paths = append(paths, api.Escape(b.Path))
-	}
 	return func() {
-		s.note(true, "git: the project has %s checked out by now, and files show through that are others than those the agent began with (%s): what it commits could hold them. The session is paused: switch back and let it go on; or end it and resume it, which has all as it was, or as the project is by now if the agent did nothing in git; or let it go on as it is", to, listed(paths, len(others), 3))
+		s.note(true, "git: the project has %s checked out by now, and files show through that are others than those the agent began with (%s): what it commits could hold them. The session is paused: switch back and let it go on; or end it and resume it, which has all as it was, or as the project is by now if the agent did nothing in git; or let it go on as it is", to, fewOf(others, backPath))
 	}
 }
 

@@ -97,9 +97,8 @@ func (s *Session) ownHistory(ctx context.Context, all []*frozen.Wrote, applied s
 		}
 	}
 	both, err := s.both(ctx, settled)
-	if n := len(both); n > 0 {
-		why = "both the agent and you changed " + listed(api.EscapeAll(both[:min(n, 4)]), n, 3) +
-			", which has to be applied or merged first"
+	if len(both) > 0 {
+		why = "both the agent and you changed " + few(both) + ", which has to be applied or merged first"
 	}
 	return settled, why, err
 }
@@ -244,14 +243,10 @@ func (s *Session) putBack(ctx context.Context) error {
 		return err
 	}
 	if n := len(list) - len(lost); n > 0 {
-		var paths []string
-		for _, b := range list[:min(len(list), 4)] {
-			paths = append(paths, api.Escape(b.Path))
-		}
-		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what git has is here as it was when the session began; the project has it otherwise by now: %s", listed(paths, len(list), 3)))
+		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what git has is here as it was when the session began; the project has it otherwise by now: %s", fewOf(list, backPath)))
 	}
 	if len(lost) > 0 {
-		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what the project has by now shows through, since what it was can't be had any more: %s", listed(api.EscapeAll(lost[:min(len(lost), 4)]), len(lost), 3)))
+		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what the project has by now shows through, since what it was can't be had any more: %s", few(lost)))
 	}
 	return nil
 }
@@ -268,6 +263,8 @@ func (s *Session) added(person git.Person) func(repository, path string) bool {
 		return r.Tracked(strings.TrimPrefix(strings.TrimPrefix(path, repository), "/"))
 	}
 }
+
+func backPath(b frozen.Back) string { return b.Path }
 
 // maxPutBack is how large a file is that is put back from the record, in bytes.
 const maxPutBack = 64 << 20

@@ -234,7 +234,7 @@ func (s *Session) letGo(ctx context.Context) error {
 		return s.recorded(append(events, s.line.Event(s.line.Last, 0))...)()
 	})
 	if paths = slices.DeleteFunc(paths, func(path string) bool { return project.Never(path) != "" }); len(paths) > 0 {
-		s.note(false, "let go of what the project has as it was here (%s): the agent sees the project's own, and what becomes of it", listed(api.EscapeAll(paths[:min(len(paths), 4)]), len(paths), 3))
+		s.note(false, "let go of what the project has as it was here (%s): the agent sees the project's own, and what becomes of it", few(paths))
 	}
 	return err
 }

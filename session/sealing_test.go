@@ -33,7 +33,7 @@ func TestSealedWhileItLives(t *testing.T) {
 				if asked = append(asked, by); len(asked) == 1 {
 					close(first)
 				}
-				row, err := ledger.Doc[api.Session](ctx, st, id, store.KindSession, 0)
+				row, err := ledger.Session(ctx, st, id)
 				ended = row.State == api.SessionEnded
 				last, lerr := st.LastEvent(ctx, id)
 				err = errors.Join(err, lerr)

@@ -384,7 +384,7 @@ func warnings(of *outfit.Outfit) (out []string) {
 	}
 	out = append(out, api.EscapeAll(of.Unshown)...)
 	if len(of.Committed) > 0 {
-		out = append(out, fmt.Sprintf("git has %s, which looks like a secret: it isn't hidden, since the agent has it in history anyway", listed(api.EscapeAll(of.Committed[:min(len(of.Committed), 4)]), len(of.Committed), 3)))
+		out = append(out, fmt.Sprintf("git has %s, which looks like a secret: it isn't hidden, since the agent has it in history anyway", few(of.Committed)))
 	}
 	for _, store := range of.Unkept {
 		out = append(out, "what git gc or prune takes out of "+api.Escape(store)+" is gone for the session as well: it is on another filesystem than Stepbox's data (STEPBOX_DATA), and too large to be copied")

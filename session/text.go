@@ -36,6 +36,21 @@ func marked(text string, most int) string {
 	return short + fmt.Sprintf("… and %d bytes more", len(text)-len(short))
 }
 
+// few names some paths, which are escaped.
+func few(paths []string) string {
+	const most = 3
+	return listed(api.EscapeAll(paths[:min(len(paths), most)]), len(paths), most)
+}
+
+// fewOf is few for what has paths.
+func fewOf[T any](all []T, path func(T) string) string {
+	paths := make([]string, len(all))
+	for i, x := range all {
+		paths[i] = path(x)
+	}
+	return few(paths)
+}
+
 // listed joins the first few of a number of names.
 func listed(names []string, total, most int) string {
 	if total <= most {

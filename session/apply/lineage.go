@@ -177,7 +177,7 @@ func (a *Applier) line(ctx context.Context, s api.Session, newest int64) (out []
 			break
 		}
 		at = point{s.Parent.ID, s.Parent.Checkpoint}
-		if s, err = ledger.Doc[api.Session](ctx, a.Store, at.session, store.KindSession, 0); err != nil {
+		if s, err = ledger.Session(ctx, a.Store, at.session); err != nil {
 			break // it was removed
 		}
 	}

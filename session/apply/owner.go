@@ -68,7 +68,7 @@ func (Ended) Settle(context.Context) error { return nil }
 
 // Record is Owner's.
 func (e Ended) Record(ctx context.Context, event string, a api.Apply, count func(*api.Session)) error {
-	s, err := ledger.Doc[api.Session](ctx, e.Store, e.ID, store.KindSession, 0)
+	s, err := ledger.Session(ctx, e.Store, e.ID)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/ledger"
 	"stepbox/session/project"
-	"stepbox/store"
 )
 
 // maxWritten is of how many paths of applies it is held in memory what they wrote.
@@ -28,7 +27,6 @@ type wrote struct {
 	point   // that it was taken from; of a removed session the checkpoint isn't known
 	id      int64
 	journal string
-	project string
 	at      time.Time
 	paths   map[string]project.State
 	had     map[string]project.State // what was there, of files that were there
@@ -100,14 +98,19 @@ func last(applies []wrote, path string) (s project.State, by wrote, ok bool) {
 	return s, by, false
 }
 
-// Written tells what the applies that stand of a session, or of what it is a fork of, last
-// wrote at a path. Whether somebody changed it in the project since isn't looked at.
-func (a *Applier) Written(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error) {
-	s, err := ledger.Doc[api.Session](ctx, a.Store, id, store.KindSession, 0)
+// whole is line with all of a session's applies.
+func (a *Applier) whole(ctx context.Context, id string) ([]wrote, error) {
+	s, err := ledger.Session(ctx, a.Store, id)
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.line(ctx, s, math.MaxInt64)
+	return a.line(ctx, s, math.MaxInt64)
+}
+
+// Written tells what the applies that stand of a session, or of what it is a fork of, last
+// wrote at a path. Whether somebody changed it in the project since isn't looked at.
+func (a *Applier) Written(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error) {
+	all, err := a.whole(ctx, id)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -121,11 +124,10 @@ func (a *Applier) Written(ctx context.Context, id string) (as func(path string, 
 // them in the project since is the person's: those that an apply wrote so, or merged with
 // the project's. Of what an apply took a part of it isn't known.
 func (a *Applier) Settled(ctx context.Context, id string) (scan.Drop, error) {
-	s, err := ledger.Doc[api.Session](ctx, a.Store, id, store.KindSession, 0)
+	all, err := a.whole(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.line(ctx, s, math.MaxInt64)
 	return func(path string, e *manifest.Entry) bool {
 		written, by, ok := last(all, path)
 		want := project.Of(e)
@@ -140,7 +142,7 @@ func (a *Applier) Settled(ctx context.Context, id string) (scan.Drop, error) {
 		}
 		m, err := by.then.At(ctx, by.checkpoint)
 		return err == nil && project.Of(m.Has(nil, path)).Same(want)
-	}, err
+	}, nil
 }
 
 // WroteAt is what each apply of a session that stands made of a file, newest first, of
@@ -165,7 +167,7 @@ func (a *Applier) wroteBy(name string, l project.Listed) wrote {
 		return w
 	}
 	j, err := l.Read()
-	w = wrote{journal: name, project: j.Project, at: j.At, lost: err, paths: make(map[string]project.State, len(j.Steps)), had: make(map[string]project.State)}
+	w = wrote{journal: name, at: j.At, lost: err, paths: make(map[string]project.State, len(j.Steps)), had: make(map[string]project.State)}
 	w.session = SessionOf(name)
 	w.id, _ = strconv.ParseInt(strings.TrimPrefix(name, w.session+"-"), 10, 64)
 	for _, s := range j.Steps {

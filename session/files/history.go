@@ -117,7 +117,7 @@ func (h *History) Inherited(ctx context.Context, id string, f *Files, to *manife
 // inherited is what marks one of them.
 func (h *History) inherited(ctx context.Context, id string, f *Files, to *manifest.Manifest) func(diff.Change, *api.Change) {
 	none := func(diff.Change, *api.Change) {}
-	doc, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	doc, err := ledger.Session(ctx, h.Store, id)
 	if err != nil || doc.Parent == nil {
 		return none
 	}
@@ -140,7 +140,7 @@ func (h *History) inherited(ctx context.Context, id string, f *Files, to *manife
 
 // returned is what Returned lists. A folder that isn't there says nothing.
 func (h *History) returned(ctx context.Context, id string, s Scope) (out []string) {
-	doc, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	doc, err := ledger.Session(ctx, h.Store, id)
 	if err != nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ const maxReturned = 100
 
 // onHost adds what the project folder has by now; wrote says whether an apply did that.
 func (h *History) onHost(ctx context.Context, id string, s Scope, wrote func(path string, f *diff.File) bool, changes []diff.Change, listed []api.Change) {
-	doc, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	doc, err := ledger.Session(ctx, h.Store, id)
 	if err != nil {
 		return // nothing is known of the folder
 	}

@@ -304,7 +304,7 @@ func (s *selecting) carry(ctx context.Context, from, to *manifest.Manifest, only
 // recorded is what the record has of a session's files, sorted by what its project
 // folder says of them.
 func (h *History) recorded(ctx context.Context, id string) (Scope, error) {
-	session, err := ledger.Doc[api.Session](ctx, h.Store, id, store.KindSession, 0)
+	session, err := ledger.Session(ctx, h.Store, id)
 	if err != nil {
 		return Scope{}, api.NoSession(id)
 	}

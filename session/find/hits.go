@@ -3,7 +3,6 @@ package find
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
+	"stepbox/session/ledger"
 	"stepbox/store"
 )
 
@@ -157,11 +157,7 @@ func (f *Finder) recording(ctx context.Context, id string) (*store.Recording, ti
 	if err != nil {
 		return nil, 0, err
 	}
-	doc, err := f.Store.Doc(ctx, id, store.KindSession, 0)
-	var s api.Session
-	if err == nil {
-		err = json.Unmarshal(doc, &s)
-	}
+	s, err := ledger.Session(ctx, f.Store, id)
 	return r, r.Lead(s.StartedAt), err
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stepbox/session/api"
+	"stepbox/session/ledger"
 	"stepbox/store"
 )
 
@@ -82,11 +83,7 @@ func (f *Finder) index(ctx context.Context, x *store.Index, id string, told uint
 	if err != nil || last == 0 { // it was removed meanwhile
 		return was, true, err
 	}
-	doc, err := f.Store.Doc(ctx, id, store.KindSession, 0)
-	var s api.Session
-	if err == nil {
-		err = json.Unmarshal(doc, &s)
-	}
+	s, err := ledger.Session(ctx, f.Store, id)
 	if errors.Is(err, store.ErrNotFound) { // as above
 		return was, true, nil
 	}

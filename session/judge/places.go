@@ -201,23 +201,28 @@ func (p *Places) text(file string) []byte {
 	return data
 }
 
+// openBeneath opens what is below a host folder without following any link.
+func openBeneath(root, rel string, flags uint64) (fd int, err error) {
+	if !filepath.IsLocal(rel) {
+		return -1, fs.ErrInvalid
+	}
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	return unix.Openat2(dir, rel, &unix.OpenHow{
+		Flags:   flags | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+}
+
 // beneath stats what is below a host folder without following any link.
 func beneath(root, rel string) (*unix.Stat_t, error) {
 	if rel == "" {
 		return nil, fs.ErrNotExist // the folder itself
 	}
-	if !filepath.IsLocal(rel) {
-		return nil, fs.ErrInvalid
-	}
-	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(dir)
-	fd, err := unix.Openat2(dir, rel, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	})
+	fd, err := openBeneath(root, rel, unix.O_PATH)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ type homes struct {
 }
 
 func (h homes) of(ctx context.Context, id string) (home.Place, *policy.Profile, error) {
-	s, err := ledger.Doc[api.Session](ctx, h.store, id, store.KindSession, 0)
+	s, err := ledger.Session(ctx, h.store, id)
 	if err != nil {
 		return home.Place{}, nil, noSession(id, err)
 	}

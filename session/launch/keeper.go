@@ -35,7 +35,7 @@ const maxWritten = 50
 
 // Space is server.Keeper's.
 func (k keeper) Space(ctx context.Context, id string) (api.Space, error) {
-	s, err := ledger.Doc[api.Session](ctx, k.store, id, store.KindSession, 0)
+	s, err := ledger.Session(ctx, k.store, id)
 	if err != nil {
 		return api.Space{}, noSession(id, err)
 	}
@@ -64,7 +64,7 @@ func (k keeper) Remove(ctx context.Context, id string) error {
 	} else if last == 0 {
 		return api.NoSession(id)
 	}
-	was, err := ledger.Doc[api.Session](ctx, k.store, id, store.KindSession, 0) // damage may have left none
+	was, err := ledger.Session(ctx, k.store, id) // damage may have left none
 	if err == nil && was.Live() && k.live.live(id) {
 		return api.Problemf(api.CodeBusy, "session %s is running: end it first, with stepbox kill %s", id, id)
 	}

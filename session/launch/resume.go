@@ -173,7 +173,7 @@ func (r Request) following(ctx context.Context, st *store.Store, dir, root strin
 	refuse := func(format string, args ...any) (session.Config, error) {
 		return session.Config{}, &Error{Code: 1, Message: fmt.Sprintf("cannot %s session %s: ", verb, api.Escape(api.Trim(id, 80))) + fmt.Sprintf(format, args...)}
 	}
-	was, err := ledger.Doc[api.Session](ctx, st, id, store.KindSession, 0)
+	was, err := ledger.Session(ctx, st, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return refuse("there is no such session; stepbox ls lists them")
 	}
@@ -226,7 +226,7 @@ func untilFree(ctx context.Context, st *store.Store, cfg session.Config, try fun
 		if !cfg.Resume || !had || time.Now().After(end) {
 			return err
 		}
-		if s, failure := ledger.Doc[api.Session](ctx, st, cfg.ID, store.KindSession, 0); failure != nil || s.Live() {
+		if s, failure := ledger.Session(ctx, st, cfg.ID); failure != nil || s.Live() {
 			return err
 		}
 		select {

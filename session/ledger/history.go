@@ -34,6 +34,11 @@ func Doc[T any](ctx context.Context, st *store.Store, session string, kind store
 	return out, json.Unmarshal(b, &out)
 }
 
+// Session fetches what is recorded of a session itself.
+func Session(ctx context.Context, st *store.Store, id string) (api.Session, error) {
+	return Doc[api.Session](ctx, st, id, store.KindSession, 0)
+}
+
 // Last fetches the resource of a kind with the highest number, if there is one.
 func Last[T any](ctx context.Context, st *store.Store, session string, kind store.Kind) (last T, found bool, err error) {
 	rows, err := st.Newest(ctx, session, kind, 1)

@@ -76,9 +76,7 @@ func (s *survey) hide(workspace string, rules []policy.FileRule) {
 		}
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
-			if real, err := filepath.EvalSymlinks(filepath.Join(workspace, rel)); err == nil && manifest.Within(real, workspace) && real != workspace {
-				s.hidden = append(s.hidden, strings.TrimPrefix(real, strings.TrimSuffix(workspace, "/")+"/"))
-			}
+			s.behind(workspace, rel)
 		case e.Type().IsRegular():
 			s.alias(e)
 		}

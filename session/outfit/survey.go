@@ -180,9 +180,7 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 	case e.Type()&fs.ModeSymlink != 0:
 		// What a secret's name leads to in the project is the secret.
 		if policy.SecretFile(name) {
-			if real, err := filepath.EvalSymlinks(filepath.Join(workspace, rel)); err == nil && manifest.Within(real, workspace) && real != workspace {
-				s.hidden = append(s.hidden, strings.TrimPrefix(real, strings.TrimSuffix(workspace, "/")+"/"))
-			}
+			s.behind(workspace, rel)
 		}
 	case e.Type().IsRegular():
 		if of := policy.SampleOf(name); of != "" {
@@ -194,6 +192,13 @@ func (s *survey) entry(workspace, rel string, e fs.DirEntry) string {
 		}
 	}
 	return ""
+}
+
+// behind hides what a link leads to, if that is in the project.
+func (s *survey) behind(workspace, rel string) {
+	if real, err := filepath.EvalSymlinks(filepath.Join(workspace, rel)); err == nil && manifest.Within(real, workspace) && real != workspace {
+		s.hidden = append(s.hidden, strings.TrimPrefix(real, strings.TrimSuffix(workspace, "/")+"/"))
+	}
 }
 
 // alias has a secret's other names be found, if it has any.
