@@ -13,6 +13,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
+
+	"stepbox/runner/overlay/inode"
 )
 
 // escape writes a path as an overlay's mount option: colons part lower layers,
@@ -145,19 +147,7 @@ func mirror(upper, lower string) error {
 		}
 		return err
 	}
-	return copyLook(upper, lower)
-}
-
-// copyLook gives a folder of ours another's mode and times.
-func copyLook(ours, theirs string) error {
-	var st unix.Stat_t
-	if err := unix.Lstat(theirs, &st); err != nil {
-		return err
-	}
-	if err := unix.Chmod(ours, st.Mode&0o7777); err != nil {
-		return err
-	}
-	return unix.UtimesNanoAt(unix.AT_FDCWD, ours, []unix.Timespec{st.Atim, st.Mtim}, 0)
+	return inode.Look(upper, lower)
 }
 
 // hide fills a layer that goes in front of the project's own with whiteouts:
@@ -201,7 +191,7 @@ func hide(front, workspace string, paths []string) (covered []string, err error)
 	}
 	// Children first, or making them would move their parents' times again.
 	for i := len(order) - 1; i >= 0; i-- {
-		if err := copyLook(filepath.Join(front, order[i]), filepath.Join(workspace, order[i])); err != nil {
+		if err := inode.Look(filepath.Join(front, order[i]), filepath.Join(workspace, order[i])); err != nil {
 			return nil, fail(err)
 		}
 	}

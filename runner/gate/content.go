@@ -27,12 +27,20 @@ func selfFD(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 var hashBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
+// open opens a file to be read, not to be held up by a lease that the agent took on it.
+func (f *file) open() (fd int, err error) {
+	fd, err = unix.Open(selfFD(f.fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		err = unreadable{f.path}
+	}
+	return fd, err
+}
+
 // content is the hash of what a file holds now.
 func (f *file) content() (sum [32]byte, err error) {
-	// Not to be held up by a lease that the agent took on the file.
-	fd, err := unix.Open(selfFD(f.fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	fd, err := f.open()
 	if err != nil {
-		return sum, unreadable{f.path}
+		return sum, err
 	}
 	r := os.NewFile(uintptr(fd), f.path)
 	defer r.Close()

@@ -94,10 +94,9 @@ func (p *programs) of(f *file, kind int64) (program, error) {
 }
 
 func readProgram(f *file, kind int64) (p program, err error) {
-	// Not to be held up by a lease that the agent took on the file.
-	r, err := unix.Open(selfFD(f.fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	r, err := f.open()
 	if err != nil {
-		return p, unreadable{f.path}
+		return p, err
 	}
 	defer unix.Close(r)
 	if p.unsealed, err = unsealed(r, &f.stat, kind); err != nil {

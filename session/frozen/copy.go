@@ -103,7 +103,7 @@ func (c *copier) folder(from, to string, h how) (stores []string, err error) {
 			}
 		}
 	}
-	return stores, look(to, from)
+	return stores, inode.Look(to, from)
 }
 
 // entry copies what isn't a folder. What no repository has, as sockets, is left out.
@@ -151,19 +151,7 @@ func (c *copier) file(from, to string) error {
 	if err = errors.Join(err, out.Close()); err != nil {
 		return err
 	}
-	return look(to, from)
-}
-
-// look gives a file or a folder of ours another's mode and times.
-func look(ours, theirs string) error {
-	var st unix.Stat_t
-	if err := unix.Lstat(theirs, &st); err != nil {
-		return err
-	}
-	if err := unix.Chmod(ours, st.Mode&0o7777); err != nil {
-		return err
-	}
-	return unix.UtimesNanoAt(unix.AT_FDCWD, ours, []unix.Timespec{st.Atim, st.Mtim}, 0)
+	return inode.Look(to, from)
 }
 
 func exists(path string) bool {

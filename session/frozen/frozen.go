@@ -269,7 +269,7 @@ func (t *Taken) Lost() (sources []string) {
 func (g Git) looks() error {
 	for _, at := range g.Repositories {
 		for dir := filepath.Dir(at); dir != "."; dir = filepath.Dir(dir) {
-			err := look(g.in(dir), filepath.Join(g.Project, dir))
+			err := inode.Look(g.in(dir), filepath.Join(g.Project, dir))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/runner/overlay/inode"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/base"
 )
@@ -226,7 +227,7 @@ func (g Git) put(b *Back, content io.Reader) error {
 		default:
 			theirs := filepath.Join(g.Project, b.Path[:i])
 			if info, err := os.Lstat(theirs); err == nil && info.IsDir() {
-				if err := look(dir, theirs); err != nil {
+				if err := inode.Look(dir, theirs); err != nil {
 					return err
 				}
 				if err := os.Chmod(dir, info.Mode().Perm()|0o300); err != nil {

@@ -189,3 +189,15 @@ func setXattrs(fd int, want []manifest.Xattr) (changed bool, err error) {
 	}
 	return changed, errors.Join(failed...)
 }
+
+// Look gives a file or a folder of ours another's mode and times.
+func Look(ours, theirs string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(theirs, &st); err != nil {
+		return err
+	}
+	if err := unix.Chmod(ours, st.Mode&0o7777); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, ours, []unix.Timespec{st.Atim, st.Mtim}, 0)
+}
