@@ -210,11 +210,6 @@ func (c *fakeClient) find(id string) (api.Session, error) {
 	return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: "there is no session " + id}
 }
 
-func (c *fakeClient) Sessions(context.Context) ([]api.Session, error) {
-	defer c.lock()()
-	return append([]api.Session(nil), c.list...), nil
-}
-
 func (c *fakeClient) Session(_ context.Context, id string) (api.Session, error) { return c.find(id) }
 
 func (c *fakeClient) Actions(context.Context, string) ([]api.Action, error) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -16,6 +15,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/config"
+	"stepbox/ui/outside"
 	"stepbox/ui/paint"
 )
 
@@ -210,10 +210,7 @@ func (m *Model) notifyBy(argv []string, title, text string) tea.Cmd {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, argv[0], append(append([]string{}, argv[1:]...), title, text)...)
 		cmd.Env = append(os.Environ(), "STEPBOX_TITLE="+title, "STEPBOX_TEXT="+text, "STEPBOX_SESSION="+session)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-		cmd.WaitDelay = time.Second
-		return notified{cmd.Run()}
+		return notified{outside.Whole(cmd).Run()}
 	}
 }
 

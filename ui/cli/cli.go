@@ -135,6 +135,14 @@ func (c command) say(v any, err error, format string, args ...any) error {
 	return c.print(v, func(w io.Writer) { fmt.Fprintf(w, format+"\n", args...) })
 }
 
+// printed is print of what came, unless it failed.
+func printed[T any](c command, v T, err error, plain func(w io.Writer, v T)) error {
+	if err != nil {
+		return err
+	}
+	return c.print(v, func(w io.Writer) { plain(w, v) })
+}
+
 // print writes a value as JSON, or what plain writes.
 func (c command) print(v any, plain func(w io.Writer)) error {
 	return write(c.out, c.json, v, plain)

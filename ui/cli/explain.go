@@ -28,10 +28,7 @@ func policyExplain(connect, rules Connect) *cobra.Command {
 			r.Cwd, _ = filepath.EvalSymlinks(here) // "" where it is gone
 		}
 		e, err := c.client.Explain(c.ctx, r)
-		if err != nil {
-			return err
-		}
-		return c.print(e, func(w io.Writer) { printExplained(w, e) })
+		return printed(c, e, err, printExplained)
 	})
 	cmd.Long = "Say what the rules that hold here say of a command, of a connection (--host NAME:PORT[/PROTOCOL]), of a file\n" +
 		"or mount (--file), of a variable of the environment, of a limit or of a section that says one thing of a whole session,\n" +

@@ -99,10 +99,7 @@ func keepHome(c command, args []string) error {
 	if err == nil && len(changes.Files) == 0 && len(r.Paths) > 0 {
 		err = fmt.Errorf("nothing that session %s changed in its home is there: stepbox diff --home %s lists it", s.Name, s.ID)
 	}
-	if err != nil {
-		return err
-	}
-	return c.print(changes, func(w io.Writer) { printHomeChanges(w, changes) })
+	return printed(c, changes, err, printHomeChanges)
 }
 
 // homePaths are paths below the home as a person names them: from there on, or as a shell

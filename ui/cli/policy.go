@@ -199,10 +199,7 @@ func policyShow(connect, rules Connect) *cobra.Command {
 			return err
 		}
 		p, err := c.client.Policy(c.ctx, of)
-		if err != nil {
-			return err
-		}
-		return c.print(p, func(w io.Writer) { printPolicy(w, p) })
+		return printed(c, p, err, printPolicy)
 	})
 	cmd.Long = "List all rules that hold for sessions in this folder, from the general to the specific, each with the file and\n" +
 		"line that it is from, and whether the project's file is trusted."

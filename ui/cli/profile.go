@@ -50,10 +50,7 @@ func profileList(connect Connect) *cobra.Command {
 func profileShow(connect Connect) *cobra.Command {
 	cmd := wrap(connect, "show NAME", "Print a profile: in words, and the file that is in force", cobra.ExactArgs(1), func(c command, args []string) error {
 		p, err := c.client.Profile(c.ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return c.print(p, func(w io.Writer) { printProfile(w, p) })
+		return printed(c, p, err, printProfile)
 	})
 	cmd.Long = "Print what is known about one kind of agent, in words as comments, and then the file that says so: all of it is a\n" +
 		"file to begin one of your own with."

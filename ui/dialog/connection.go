@@ -17,6 +17,27 @@ import (
 // ThisMachine is the name by which the sandbox reaches ports of the machine that it is on.
 const ThisMachine = "host.stepbox.internal"
 
+// headline is the first row of a body: what is asked about, with what is odd of it marked.
+func headline(sign, about string) row {
+	out := row{inset: true, spans: []text{{sign, themes.Held}}}
+	for _, part := range paint.Marked(about) {
+		k := themes.Inset
+		if part.Odd {
+			k = themes.Odd
+		}
+		out.spans = append(out.spans, text{part.Text, k})
+	}
+	return out
+}
+
+// asker says which action asks.
+func asker(q api.Question, action string) string {
+	if q.Action == 0 {
+		return "no action: the agent itself, or what it left running"
+	}
+	return fmt.Sprintf("#%d  %s", q.Action, action)
+}
+
 // connection is the body of a question about a connection, as far as a decision covers
 // it: who wants to go where, and why that is asked. The rest is what tries says.
 func connection(dst uv.Screen, q api.Question, action string, width int, now time.Time) []row {
@@ -24,14 +45,7 @@ func connection(dst uv.Screen, q api.Question, action string, width int, now tim
 	if c.Host == "" {
 		return flood(dst, q, width, now)
 	}
-	out := []row{{inset: true, spans: []text{{" → ", themes.Held}}}}
-	for _, part := range paint.Marked(paint.Reach(c)) {
-		k := themes.Inset
-		if part.Odd {
-			k = themes.Odd
-		}
-		out[0].spans = append(out[0].spans, text{part.Text, k})
-	}
+	out := []row{headline(" → ", paint.Reach(c))}
 	add := adder(dst, &out, width)
 	where := c.Host + ", " + strings.ToUpper(c.Protocol)
 	if c.Port != 0 {
@@ -42,12 +56,7 @@ func connection(dst uv.Screen, q api.Question, action string, width int, now tim
 	}
 	add("to", where, themes.Surface)
 	add("program", cmp.Or(c.Program, "it isn't known which"), themes.Surface)
-	switch {
-	case q.Action != 0:
-		add("for", fmt.Sprintf("#%d  %s", q.Action, action), themes.Surface)
-	default:
-		add("for", "no action: the agent itself, or what it left running", themes.Surface)
-	}
+	add("for", asker(q, action), themes.Surface)
 	add("limit", c.Limit, themes.Warn)
 	add("asked by", cmp.Or(q.Rule, "no rule decides it"), themes.Surface)
 	return out

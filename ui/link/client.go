@@ -30,7 +30,6 @@ import (
 // Client is what the interface needs of the sessions' server. All methods are
 // safe for concurrent use and return when ctx is done.
 type Client interface {
-	Sessions(ctx context.Context) ([]api.Session, error)
 	Session(ctx context.Context, id string) (api.Session, error)
 	Actions(ctx context.Context, id string) ([]api.Action, error)
 	Execs(ctx context.Context, id string, n int) ([]api.Exec, error)

@@ -90,10 +90,7 @@ func feed(ctx context.Context, name, text string, argv []string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin = strings.NewReader(text)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err := cmd.Run()
+	err := Whole(cmd).Run()
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s took too long", name)
@@ -103,6 +100,14 @@ func feed(ctx context.Context, name, text string, argv []string) error {
 		return fmt.Errorf("%s failed: %w", name, err)
 	}
 	return nil
+}
+
+// Whole has a command's end by its context be that of all that it started.
+func Whole(cmd *exec.Cmd) *exec.Cmd {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	return cmd
 }
 
 // toUTF16 is a text in the encoding of Windows, with the mark that says so.

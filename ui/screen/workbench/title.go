@@ -60,17 +60,17 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piec
 			}
 		}
 	}
-	x := r.Min.X
-	for _, ps := range left {
-		x = paint.Text(dst, x, r.Min.Y, r.Max.X, ps.text, p.S(ps.token))
+	write := func(x int, of []piece) int {
+		for _, ps := range of {
+			x = paint.Text(dst, x, r.Min.Y, r.Max.X, ps.text, p.S(ps.token))
+		}
+		return x
 	}
-	x += 1
+	x := write(r.Min.X, left) + 1
 	mw := width(dst, middle)
 	start := r.Max.X - width(dst, right) - 1
 	at := max(x, min(x+(start-x-mw)/2, start-mw-1))
-	for _, ps := range middle {
-		at = paint.Text(dst, at, r.Min.Y, r.Max.X, ps.text, p.S(ps.token))
-	}
+	write(at, middle)
 	for _, ps := range right {
 		start = paint.Text(dst, start, r.Min.Y, r.Max.X, ps.text, p.On(ps.token, themes.Bar))
 	}
