@@ -33,7 +33,7 @@ const (
 )
 
 // losses is what a merge would take.
-type losses struct{ left, hidden, older []string }
+type losses struct{ over, left, hidden, older []string }
 
 // branch is what may be merged into.
 type branch struct {
@@ -78,6 +78,7 @@ func (l *losses) words(name string) (out []string) {
 		paths []string
 		does  string
 	}{
+		{l.over, "writes over %s that git has no copy of"},
 		{l.hidden, "deletes %s that the agent wasn't shown"},
 		{l.left, "deletes %s that the session's own files keep"},
 		{l.older, "puts %s back to what had been there before"},
@@ -154,8 +155,9 @@ func (a *apart) git(ctx context.Context, in io.Reader, args ...string) ([]byte, 
 
 // differs is a path that one tree has in another way than another.
 type differs struct {
-	was, is string // hashes; of zeros alone where there is none
-	path    string
+	was, is  string // hashes; of zeros alone where there is none
+	from, to string // modes
+	path     string
 }
 
 func (d differs) gone() bool { return strings.Trim(d.is, "0") == "" }
@@ -179,10 +181,16 @@ func raw(out []byte) (list []differs) {
 	for i := 0; i+1 < len(fields); i++ {
 		if f := strings.Fields(fields[i]); len(f) == 5 && strings.HasPrefix(f[0], ":") {
 			i++
-			list = append(list, differs{was: f[2], is: f[3], path: fields[i]})
+			list = append(list, differs{from: f[0][1:], to: f[1], was: f[2], is: f[3], path: fields[i]})
 		}
 	}
 	return list
+}
+
+// changes lists what each of some commits changed, in their order.
+func (a *apart) changes(ctx context.Context, commits []byte) ([]differs, error) {
+	out, err := a.git(ctx, bytes.NewReader(commits), "diff-tree", "--stdin", "-r", "-z", "--root", "--raw", "--no-renames", "--no-abbrev")
+	return raw(out), err
 }
 
 // losses compares a tip with a branch.
@@ -202,14 +210,23 @@ func (a *apart) losses(ctx context.Context, state *manifest.Manifest, b branch, 
 	for _, d := range persons {
 		changed[d.path] = true
 	}
-	var kept []differs
+	var kept, made []differs
+	goes := make(map[string]bool)
 	for _, d := range agents {
+		goes[d.path] = d.gone()
 		switch {
-		case d.made() || d.was == d.is || changed[d.path]: // nothing goes, or git doesn't merge it without asking
+		case d.was == d.is || changed[d.path]: // nothing goes, or git doesn't merge it without asking
+		case d.made():
+			made = append(made, d)
 		case d.gone():
 			a.deletes(&l, state, b, d.path)
 		default:
 			kept = append(kept, d)
+		}
+	}
+	if b.out {
+		if l.over, err = a.overwritten(ctx, b.hash, tip, made, func(p string) bool { return goes[p] || changed[p] }); err != nil {
+			return l, err
 		}
 	}
 	l.older, err = a.older(ctx, base, kept)
@@ -243,9 +260,8 @@ func (a *apart) older(ctx context.Context, base string, kept []differs) (out []s
 	if err != nil {
 		return nil, err
 	}
-	changes, err := a.s.real(ctx, a.r, call{in: bytes.NewReader(commits)},
-		"diff-tree", "--stdin", "-r", "-z", "--root", "--raw", "--no-renames", "--no-abbrev")
-	for _, d := range raw(changes) {
+	changes, err := a.changes(ctx, commits)
+	for _, d := range changes {
 		if is := had[d.path]; is != "" && (is == d.was || is == d.is) {
 			delete(had, d.path)
 			out = append(out, d.path)

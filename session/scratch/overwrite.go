@@ -1,0 +1,150 @@
+package scratch
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stepbox/policy/git"
+)
+
+// Git takes what it ignores for worth nothing: a merge that adds a path, or a pick that
+// adds and then removes it, writes over an ignored file there without a word, removes a
+// folder for a file and a file for a folder. So whatever is there, and isn't of the
+// branch, is a loss; what git doesn't ignore, it refuses to write over.
+
+// Bounds of a look at the project.
+const (
+	maxMade  = 100_000  // paths that a tip adds
+	maxBeing = 10_000   // files of a folder that are looked at
+	maxBlob  = 64 << 20 // bytes of a file that is compared
+)
+
+const modeSubmodule = "160000"
+
+// overwritten are the paths of the project's at which a tip adds something else, or that are
+// in the way of it. Made is what the tip has added in the end; tracked says whether git
+// has what is at a path.
+func (a *apart) overwritten(ctx context.Context, branch, tip string, made []differs, tracked func(string) bool) (out []string, err error) {
+	passing, err := a.passing(ctx, branch, tip, made)
+	if made = append(made, passing...); err == nil && len(made) > maxMade {
+		err = fmt.Errorf("it adds more than %d files", maxMade)
+	}
+	root, said := a.s.root(a.r), make(map[string]bool)
+	for _, d := range made {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if at := inTheWay(root, d, tracked); at != "" && !said[at] {
+			said[at] = true
+			out = append(out, at)
+		}
+	}
+	return out, nil
+}
+
+// passing is what commits that would be picked one by one add, and a later one removes.
+func (a *apart) passing(ctx context.Context, branch, tip string, made []differs) (out []differs, err error) {
+	commits, err := a.git(ctx, nil, "rev-list", "--reverse", "--topo-order", "--no-merges", tip, "^"+branch)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.changes(ctx, commits)
+	known := make(map[string]bool)
+	for _, d := range made {
+		known[d.path] = true
+	}
+	for _, d := range all {
+		if d.made() && !known[d.path] {
+			d.is = "" // it stays nothing
+			out = append(out, d)
+		}
+		known[d.path] = true
+	}
+	return out, err
+}
+
+// inTheWay is what of a working tree an added path takes the place of; "" for nothing. No
+// link is followed.
+func inTheWay(root string, d differs, tracked func(string) bool) string {
+	if !filepath.IsLocal(d.path) || tracked(d.path) {
+		return "" // git writes no such path, or has what is there
+	}
+	for i, c := range d.path + "/" {
+		if c != '/' {
+			continue
+		}
+		at := d.path[:i]
+		file := filepath.Join(root, at)
+		switch info, err := os.Lstat(file); {
+		case err != nil:
+			return ""
+		case info.IsDir() && i < len(d.path):
+		case info.IsDir():
+			if d.to == modeSubmodule {
+				return "" // git leaves what is in the folder
+			}
+			return untracked(root, at, tracked)
+		case tracked(at) || i == len(d.path) && sameBlob(file, info, d.is):
+			return ""
+		default:
+			return at
+		}
+	}
+	return ""
+}
+
+// untracked is a file in a folder that git doesn't have; "" where there is none.
+func untracked(root, folder string, tracked func(string) bool) (found string) {
+	left := maxBeing
+	_ = filepath.WalkDir(filepath.Join(root, folder), func(p string, d fs.DirEntry, err error) error {
+		at, failure := filepath.Rel(root, p)
+		switch left--; {
+		case left == 0:
+			found = folder
+		case failure == nil && (err != nil || !d.IsDir() && !tracked(at)): // what can't be read may be anything
+			found = at
+		default:
+			return nil
+		}
+		return fs.SkipAll
+	})
+	return found
+}
+
+// sameBlob says whether a file, or a link, has the content that git names so.
+func sameBlob(file string, info fs.FileInfo, hash string) bool {
+	var content io.Reader
+	size := info.Size()
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(file)
+		if err != nil {
+			return false
+		}
+		content, size = strings.NewReader(target), int64(len(target))
+	case !info.Mode().IsRegular() || size > maxBlob:
+		return false
+	default:
+		f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		content = f
+	}
+	sum := git.Object("blob", size, len(hash)/2)
+	n, err := io.CopyN(sum, content, size)
+	return n == size && (err == nil || errors.Is(err, io.EOF)) && hex.EncodeToString(sum.Sum(nil)) == hash
+}
