@@ -88,7 +88,7 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest) ([]*repo
 	}
 	return list, s.git(ctx, state, list, listScript, func(r *repository) (map[string]string, error) {
 		has, err := s.real(ctx, r, call{}, "rev-list", "--no-walk=unsorted", "--exclude="+ours+"*", "--all")
-		return map[string]string{"has": string(has)}, err
+		return map[string]string{"has": string(has) + s.began(ctx, r)}, err
 	}, func(r *repository, dir, prefix string) error {
 		refs, err := git.ReadFile(prefix+"refs", maxRefs)
 		if err != nil {
@@ -170,7 +170,8 @@ for dir; do
 	i=$((i+1)); n=/tmp/$i
 `
 
-// listScript lists what leads to commits, and which of those are new.
+// listScript lists what leads to commits, and which of those are new: neither the host
+// has them, nor had it when the session took its git over.
 const listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end) %(refname)'
 	{
 		g for-each-ref --format="$form" refs/heads &&

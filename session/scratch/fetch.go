@@ -90,8 +90,9 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 	return out, err
 }
 
-// before lists the commits that the new ones are made on top of. All are in the
-// real repository, so that nothing comes along that wasn't listed.
+// before lists the commits that the new ones are made on top of: those that a branch
+// of the real repository leads to, so that nothing comes along that wasn't listed but what
+// the host had when the session began, and has let go of.
 func (s *Scratch) before(ctx context.Context, r *repository) (out []string, err error) {
 	known := make(map[string]bool, len(r.commits))
 	for i := range r.commits {
@@ -105,9 +106,20 @@ func (s *Scratch) before(ctx context.Context, r *repository) (out []string, err 
 			}
 		}
 	}
-	kinds, err := s.real(ctx, r, call{in: strings.NewReader(strings.Join(out, "\n"))}, "cat-file", "--batch-check=%(objecttype)")
+	with := func() call { return call{strings.NewReader(strings.Join(out, "\n")), []string{s.stores(r)}} }
+	kinds, err := s.real(ctx, r, with(), "cat-file", "--batch-check=%(objecttype)")
 	if err == nil && string(kinds) != strings.Repeat("commit\n", len(out)) {
 		err = errors.New("its commits are made on top of others that the project's repository doesn't have")
+	}
+	if len(out) == 0 || err != nil {
+		return nil, err
+	}
+	since, err := s.real(ctx, r, with(), "rev-list", "--boundary", "--stdin", "--not", "--all")
+	for line := range strings.Lines(string(since)) {
+		hash, reached := strings.CutPrefix(strings.TrimSpace(line), "-")
+		if out = slices.DeleteFunc(out, func(h string) bool { return h == hash }); reached {
+			out = append(out, hash)
+		}
 	}
 	return out, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"stepbox/policy/git"
 	"stepbox/session/api"
+	"stepbox/session/frozen"
 	"stepbox/session/outfit"
 )
 
@@ -44,15 +45,12 @@ func (b *bounded) Write(p []byte) (int, error) {
 // real runs the person's git on a repository that the agent can't write: nothing
 // of a session goes below a .git but what this fetches.
 func (s *Scratch) real(ctx context.Context, r *repository, with call, args ...string) ([]byte, error) {
-	dir := s.at(r)
 	if !s.straight(r) {
 		return nil, fmt.Errorf("its commits can't be fetched: the project's git folder %s is gone, or is behind a link", api.Escape(r.dir))
 	}
+	dir := s.metadata(r)
 	limited, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
-	if filepath.IsAbs(r.dir) { // HEAD is the working tree's
-		_, dir = git.Above(s.cfg.Workspace)
-	}
 	cmd, err := outfit.Git(limited, s.cfg.Workspace, dir, s.cfg.Home, s.cfg.Env, args...)
 	if err != nil {
 		return nil, err
@@ -86,4 +84,59 @@ func start(cmd *exec.Cmd, guest bool) error {
 		return fmt.Errorf("cannot bound git's memory: %w", err)
 	}
 	return nil
+}
+
+// metadata is where a repository's HEAD is: of one outside of the project, the working
+// tree's own.
+func (s *Scratch) metadata(r *repository) string {
+	if filepath.IsAbs(r.dir) {
+		_, dir := git.Above(s.cfg.Workspace)
+		return dir
+	}
+	return s.at(r)
+}
+
+// frozen is where a folder of a repository is as the session took it over from the host,
+// where no agent can write; "" for nowhere.
+func (s *Scratch) frozen(r *repository, dir string) string {
+	g := frozen.Git{Project: s.cfg.Workspace, Folder: s.cfg.Folder}
+	if filepath.IsAbs(r.dir) {
+		g.Outer = r.dir
+	}
+	if at := g.Of(dir); s.cfg.Folder != "" && at != dir {
+		return at
+	}
+	return ""
+}
+
+// began are the commits that the session had from the host then, by line. The host's
+// branches may have gone on, or back, and still they aren't the agent's.
+func (s *Scratch) began(ctx context.Context, r *repository) string {
+	dir := s.frozen(r, s.metadata(r))
+	if dir == "" {
+		return ""
+	}
+	with := call{env: []string{"GIT_DIR=" + dir}}
+	refs, _ := s.real(ctx, r, with, "for-each-ref", "--format=%(objectname) %(refname)") // without, more is listed
+	head, failure := s.real(ctx, r, with, "rev-parse", "--verify", "--quiet", "HEAD")
+	if failure == nil { // else there was no commit yet
+		refs = append(refs, head...)
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(refs)) {
+		if hash, name, _ := strings.Cut(strings.TrimSpace(line), " "); isHash(hash) && !strings.HasPrefix(name, ours) {
+			out.WriteString(hash + "^{commit}\n")
+		}
+	}
+	return out.String()
+}
+
+// stores are the object stores in which a repository's commits are, and those that the
+// host has thrown away since the session took them over, as a variable of git's.
+func (s *Scratch) stores(r *repository) string {
+	out := `GIT_ALTERNATE_OBJECT_DIRECTORIES="` + between.Replace(filepath.Join(s.at(r), "objects")) + `"`
+	if kept := s.frozen(r, s.at(r)); kept != "" {
+		out += `:"` + between.Replace(filepath.Join(kept, "objects")) + `"`
+	}
+	return out
 }

@@ -148,7 +148,7 @@ var between = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 func (a *apart) git(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	env := []string{
 		"GIT_OBJECT_DIRECTORY=" + a.dir,
-		`GIT_ALTERNATE_OBJECT_DIRECTORIES="` + between.Replace(filepath.Join(a.s.at(a.r), "objects")) + `"`,
+		a.s.stores(a.r),
 	}
 	return a.s.real(ctx, a.r, call{in, env, true}, args...)
 }
