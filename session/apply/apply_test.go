@@ -472,6 +472,27 @@ func TestCommits(t *testing.T) {
 	}
 }
 
+// What a plan deletes, and no more than that, isn't told again of its commits.
+func TestWhatGoesWithAPlan(t *testing.T) {
+	r := newRig(t, map[string]string{"gone": "1\n", "dir/in": "1\n", "file": "1\n", "link": "1\n", "edited": "1\n", "left": "1\n", "other": "1\n"})
+	r.gone("gone")
+	r.gone("left")
+	r.gone("dir")
+	r.agent("dir", "a file\n")
+	r.gone("file")
+	r.must(os.Remove(filepath.Join(r.upper, "file")))
+	r.agent("file/in", "1\n")
+	r.agent("link", "→edited")
+	r.agent("edited", "2\n")
+	r.action(api.ReviewKept)
+	r.plan(api.ApplyRequest{Commits: true, Selection: api.Selection{Globs: []string{"gone", "dir", "dir/in", "file", "file/in", "link", "edited"}}})
+	for path, want := range map[string]bool{"gone": true, "dir/in": true, "file": true, "link": false, "edited": false, "left": false, "other": false, "none": false} {
+		if got := r.box.goes(path); got != want {
+			t.Errorf("%s goes: %v", path, got)
+		}
+	}
+}
+
 // What an earlier apply wrote isn't the person's: what the session made of it since
 // takes its place. What the person has in it, or changed since, is in conflict.
 func TestAgain(t *testing.T) {

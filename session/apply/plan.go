@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -215,7 +216,7 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 		return err
 	}
 	b.p.all = all.To
-	got, err := b.a.Sandbox(b.p.session).Commits(b.ctx, all.To)
+	got, err := b.a.Sandbox(b.p.session).Commits(b.ctx, all.To, b.p.goes)
 	b.p.Commits = got.List
 	for _, c := range got.List {
 		if c.Danger != "" {
@@ -224,6 +225,23 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 	}
 	b.p.Left = append(b.p.Left, got.Notes...)
 	return err
+}
+
+// goes says whether a plan deletes a file of the project, or has something else take its
+// place or that of a folder which it is in.
+func (p *plan) goes(file string) bool {
+	for at := file; at != "."; at = path.Dir(at) {
+		i, planned := slices.BinarySearchFunc(p.steps, at, func(s project.Step, at string) int { return strings.Compare(s.Path, at) })
+		kept := manifest.KindDir
+		if at == file {
+			kept = manifest.KindFile
+		}
+		if planned {
+			is := p.steps[i].New.Kind
+			return is != kept && (at != file || is != manifest.KindSymlink)
+		}
+	}
+	return false
 }
 
 // digest names all that a person was shown, and what would be written.

@@ -48,6 +48,7 @@ type fakeBox struct {
 	ran     []string
 	states  []*manifest.Manifest
 	commits scratch.Commits
+	goes    scratch.Goes // what the last plan deletes
 	fetched scratch.Fetched
 	failure error
 }
@@ -58,7 +59,8 @@ func (f *fakeBox) Check(ctx context.Context, state *manifest.Manifest, command s
 	return f.result(command), ctx.Err()
 }
 
-func (f *fakeBox) Commits(context.Context, *manifest.Manifest) (scratch.Commits, error) {
+func (f *fakeBox) Commits(_ context.Context, _ *manifest.Manifest, goes scratch.Goes) (scratch.Commits, error) {
+	f.goes = goes
 	return f.commits, nil
 }
 

@@ -254,7 +254,7 @@ func TestGitOfTheProjectIsntRun(t *testing.T) {
 // fetched fetches what a person was shown just before.
 func (r *rig) fetched(session string, state *manifest.Manifest) (Fetched, error) {
 	r.Helper()
-	shown, err := r.Commits(r.Context(), state)
+	shown, err := r.Commits(r.Context(), state, deletions(state))
 	r.must(err)
 	return r.Fetch(r.Context(), session, state, shown.List)
 }
@@ -265,7 +265,7 @@ func TestOnlyWhatWasShownIsFetched(t *testing.T) {
 	r := newRepository(t)
 	refs := r.git("", "for-each-ref")
 	state := r.agent(asAda + "git commit -qm one --allow-empty; git branch other; git commit -qm two --allow-empty")
-	all, err := r.Commits(t.Context(), state)
+	all, err := r.Commits(t.Context(), state, deletions(state))
 	r.must(err)
 	if len(all.List) != 2 {
 		t.Fatalf("it lists %+v", all)

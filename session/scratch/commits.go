@@ -40,8 +40,9 @@ const ours = "refs/stepbox/"
 
 // Commits lists the commits that the agent made. What it lists is checked: each is
 // the one of that hash, and Fetch refuses what was left out.
-func (s *Scratch) Commits(ctx context.Context, state *manifest.Manifest) (Commits, error) {
-	list, err := s.gather(ctx, state)
+// What their merge would take is told beside what goes anyway.
+func (s *Scratch) Commits(ctx context.Context, state *manifest.Manifest, goes Goes) (Commits, error) {
+	list, err := s.gather(ctx, state, goes)
 	return said(list), err
 }
 
@@ -73,7 +74,7 @@ func said(list []*repository) (out Commits) {
 
 // gather finds the repositories whose references a state has in another way than
 // the host, and has git list what is new in a sandbox with that state.
-func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest) ([]*repository, error) {
+func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, goes Goes) ([]*repository, error) {
 	list := repositories(state)
 	switch r, err := s.outer(); {
 	case err != nil:
@@ -104,8 +105,8 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest) ([]*repo
 		if len(r.commits) > maxCommits {
 			return fmt.Errorf("it has more than %d new commits, which is more than can be listed", maxCommits)
 		}
-		if err = r.name(string(refs)); err == nil {
-			s.compare(ctx, r, state, dir, prefix+"pack")
+		if err = r.name(string(refs)); err == nil && goes != nil {
+			s.compare(ctx, r, goes, dir, prefix+"pack")
 		}
 		return err
 	})

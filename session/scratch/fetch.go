@@ -47,7 +47,7 @@ func same(a, b api.Commit) bool {
 // and nothing at all unless they are those that a person was shown, since git in the
 // sandbox may be made to list others each time.
 func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Manifest, shown []api.Commit) (Fetched, error) {
-	list, err := s.gather(ctx, state)
+	list, err := s.gather(ctx, state, nil)
 	if err == nil && !slices.EqualFunc(said(list).List, shown, same) {
 		err = errors.New("they aren't the commits that were shown any more; look at them again")
 	}
@@ -87,6 +87,9 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 		return nil
 	})
 	out.Commits = said(list)
+	for i, c := range out.List {
+		out.List[i] = shown[slices.Index(plain, c)]
+	}
 	return out, err
 }
 

@@ -8,22 +8,20 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"stepbox/policy/git"
-	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
 // What a merge of the agent's commits takes from a branch of the person's is told by
 // trees: that of the branch, that of the agent's tip, and that of the commit from which
-// both went on. A file that neither the person nor the agent's files let go of, and that
-// the tip lacks, is one that the agent's git left out, whatever was run: the session shows
-// no such change, so nobody would see it before the merge.
+// both went on. A file that the tip lacks, and that neither the person let go of nor what
+// is to be applied deletes, is one that nobody would see go before the merge: because the
+// agent's git left it out, whatever was run, or because that change isn't chosen.
 
 // Bounds of a comparison.
 const (
@@ -31,6 +29,10 @@ const (
 	compareFor = 30 * time.Second
 	maxNamed   = 3 // paths that are named of many
 )
+
+// Goes says whether a file of the project, relative, is deleted by what a person is shown
+// together with the commits.
+type Goes func(path string) bool
 
 // losses is what a merge would take.
 type losses struct{ over, left, hidden, older []string }
@@ -43,7 +45,7 @@ type branch struct {
 
 // compare says of each tip what its merge would take from the project's branches. What
 // can't be told is said as well.
-func (s *Scratch) compare(ctx context.Context, r *repository, state *manifest.Manifest, dir, pack string) {
+func (s *Scratch) compare(ctx context.Context, r *repository, goes Goes, dir, pack string) {
 	if len(r.tips) == 0 {
 		return
 	}
@@ -61,7 +63,7 @@ func (s *Scratch) compare(ctx context.Context, r *repository, state *manifest.Ma
 		for _, b := range branches {
 			if failed := err; failed == nil && (b.out || "refs/heads/"+b.name == t.ref) {
 				var l losses
-				l, err = a.losses(ctx, state, b, t.hash)
+				l, err = a.losses(ctx, goes, b, t.hash)
 				said = append(said, l.words(b.name)...)
 			}
 		}
@@ -80,7 +82,7 @@ func (l *losses) words(name string) (out []string) {
 	}{
 		{l.over, "writes over %s that git has no copy of"},
 		{l.hidden, "deletes %s that the agent wasn't shown"},
-		{l.left, "deletes %s that the session's own files keep"},
+		{l.left, "deletes %s that this plan doesn't"},
 		{l.older, "puts %s back to what had been there before"},
 	} {
 		if n := len(x.paths); n > 0 {
@@ -194,7 +196,7 @@ func (a *apart) changes(ctx context.Context, commits []byte) ([]differs, error) 
 }
 
 // losses compares a tip with a branch.
-func (a *apart) losses(ctx context.Context, state *manifest.Manifest, b branch, tip string) (l losses, err error) {
+func (a *apart) losses(ctx context.Context, planned Goes, b branch, tip string) (l losses, err error) {
 	found, err := a.git(ctx, nil, "merge-base", b.hash, tip)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
@@ -219,7 +221,7 @@ func (a *apart) losses(ctx context.Context, state *manifest.Manifest, b branch, 
 		case d.made():
 			made = append(made, d)
 		case d.gone():
-			a.deletes(&l, state, b, d.path)
+			a.deletes(&l, planned, b, d.path)
 		default:
 			kept = append(kept, d)
 		}
@@ -233,13 +235,13 @@ func (a *apart) losses(ctx context.Context, state *manifest.Manifest, b branch, 
 	return l, err
 }
 
-// deletes notes a file that a tip lacks, unless the session's own files, or the person's,
-// lack it as well.
-func (a *apart) deletes(l *losses, state *manifest.Manifest, b branch, p string) {
+// deletes notes a file that a tip lacks, unless what is shown beside it deletes it, or the
+// person has.
+func (a *apart) deletes(l *losses, planned Goes, b branch, p string) {
 	in, shown := a.s.inProject(a.r, p)
 	hidden := func(h string) bool { return in == h || strings.HasPrefix(in, h+"/") }
 	switch {
-	case shown && gone(state, in) || b.out && !a.s.exists(a.r, p):
+	case shown && planned(in) || b.out && !a.s.exists(a.r, p):
 	case !shown || slices.ContainsFunc(a.s.cfg.Hidden, hidden):
 		l.hidden = append(l.hidden, p)
 	default:
@@ -307,18 +309,4 @@ func (s *Scratch) inProject(r *repository, p string) (in string, ok bool) {
 func (s *Scratch) exists(r *repository, p string) bool {
 	_, err := os.Lstat(filepath.Join(s.root(r), p))
 	return err == nil
-}
-
-// gone says whether a session's files lack what the project has at a path.
-func gone(state *manifest.Manifest, p string) bool {
-	for at := p; at != "."; at = path.Dir(at) {
-		e := state.Lookup(at)
-		if e != nil && at == p && e.Kind != manifest.KindWhiteout {
-			return false
-		}
-		if e != nil && (e.Kind != manifest.KindDir || e.Opaque) {
-			return true
-		}
-	}
-	return false
 }

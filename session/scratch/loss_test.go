@@ -2,19 +2,50 @@ package scratch
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/runner/overlay/manifest"
 )
+
+// deletions are those of all that a session did.
+func deletions(state *manifest.Manifest) Goes {
+	return func(p string) bool {
+		for at := p; at != "."; at = path.Dir(at) {
+			e := state.Lookup(at)
+			if e != nil && at == p && e.Kind != manifest.KindWhiteout {
+				return false
+			}
+			if e != nil && (e.Kind != manifest.KindDir || e.Opaque) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// A file that the session deleted goes unseen where the plan doesn't delete it.
+func TestWhatAPlanLeavesOut(t *testing.T) {
+	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
+	r.commitAll("")
+	state := r.agent(asAda + `git rm -q a.txt b.txt; git commit -qm x`)
+	got, err := r.Commits(t.Context(), state, func(p string) bool { return p == "a.txt" })
+	r.must(err)
+	if len(got.List) != 1 || got.List[0].Danger != "merged into main it deletes 1 file that this plan doesn't: b.txt" {
+		t.Errorf("it is said %+v", got.List)
+	}
+}
 
 // What a merge would take is told by what the trees are, however the agent's git was
 // made to leave it out.
 func TestWhatAMergeWouldTake(t *testing.T) {
-	const left = "merged into main it deletes 1 file that the agent wasn't shown: key.txt; merged into main it deletes 2 files that the session's own files keep: b.txt, dir/c.txt"
+	const left = "merged into main it deletes 1 file that the agent wasn't shown: key.txt; merged into main it deletes 2 files that this plan doesn't: b.txt, dir/c.txt"
 	for name, test := range map[string]struct{ does, want string }{
 		"an honest commit":         {`echo more >>a.txt; rm b.txt; git mv dir/c.txt dir/d.txt; echo n >n; git add -A; git commit -qm x`, ""},
 		"a folder that goes":       {`rm -r dir; echo now a file >dir; git add -A; git commit -qm x`, ""},
-		"read-tree":                {`git read-tree HEAD~1; git commit -qm x`, "merged into main it deletes 1 file that the session's own files keep: dir/c.txt; merged into main it puts 1 file back to what had been there before: a.txt"},
+		"read-tree":                {`git read-tree HEAD~1; git commit -qm x`, "merged into main it deletes 1 file that this plan doesn't: dir/c.txt; merged into main it puts 1 file back to what had been there before: a.txt"},
 		"a temporary index":        {`export GIT_INDEX_FILE=/tmp/index; git add a.txt; git commit -qm x`, left},
 		"a deleted index":          {`rm .git/index; echo more >>a.txt; git add a.txt; git commit -qm x`, left},
 		"an index without a file":  {`git update-index --force-remove key.txt; git rm -q --cached b.txt dir/c.txt; git commit -qm x`, left},
@@ -22,7 +53,7 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 		"an honest one after that": {`git rm -q --cached b.txt; git commit -qm x; git add b.txt; git commit -qm y`, ""},
 		"a revert":                 {`git revert --no-edit HEAD >/dev/null`, "merged into main it puts 1 file back to what had been there before: a.txt"},
 		"a file that is hidden":    {`git update-index --force-remove key.txt; git commit -qm x`, "merged into main it deletes 1 file that the agent wasn't shown: key.txt"},
-		"another branch":           {`git switch -qc topic; git rm -q --cached b.txt; git commit -qm x`, "merged into main it deletes 1 file that the session's own files keep: b.txt"},
+		"another branch":           {`git switch -qc topic; git rm -q --cached b.txt; git commit -qm x`, "merged into main it deletes 1 file that this plan doesn't: b.txt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,9 +90,9 @@ func TestWhatAMergeWouldTakeFromOtherBranches(t *testing.T) {
 	r.git("", "switch", "-qc", "side")
 	r.git("", "rm", "-q", "b.txt")
 	r.git("", "commit", "-qm", "b goes")
-	got, err := r.Commits(t.Context(), state)
+	got, err := r.Commits(t.Context(), state, deletions(state))
 	r.must(err)
-	if want := "merged into main it deletes 1 file that the session's own files keep: b.txt"; len(got.List) != 1 || got.List[0].Danger != want {
+	if want := "merged into main it deletes 1 file that this plan doesn't: b.txt"; len(got.List) != 1 || got.List[0].Danger != want {
 		t.Errorf("it is said %+v", got.List)
 	}
 }
@@ -71,7 +102,7 @@ func TestWhatABranchWithinAnotherWouldTake(t *testing.T) {
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
 	r.commitAll("")
 	state := r.agent(asAda + `git rm -q --cached b.txt; git commit -qm without; git branch z; git add b.txt; git commit -qm with`)
-	got, err := r.Commits(t.Context(), state)
+	got, err := r.Commits(t.Context(), state, deletions(state))
 	r.must(err)
 	if len(got.List) != 2 || got.List[0].Danger != "" || !strings.Contains(got.List[1].Danger, "b.txt") {
 		t.Errorf("it is said %+v", got.List)
@@ -88,7 +119,7 @@ func TestWhatCantBeComparedIsSaid(t *testing.T) {
 			r.cfg.Env[0] = "PATH=" + filepath.Join(r.project, "bin") + ":" + strings.TrimPrefix(r.cfg.Env[0], "PATH=")
 			state := r.agent(asAda + `/usr/bin/git commit -qm work --allow-empty
 				printf '#!/bin/bash\ncase "$*" in *" pack-objects "*) %s;; *) exec /usr/bin/git "$@";; esac\n' '` + does + `' >bin/git; chmod +x bin/git`)
-			got, err := r.Commits(t.Context(), state)
+			got, err := r.Commits(t.Context(), state, deletions(state))
 			r.must(err)
 			if len(got.List) != 1 || !strings.Contains(got.List[0].Danger, "couldn't be compared") {
 				t.Errorf("it is said %+v", got)

@@ -39,7 +39,7 @@ func TestWhatAMergeWouldWriteOver(t *testing.T) {
 			}
 			r.cfg.Hidden = []string{".env"}
 			state := r.agent(asAda + "umask 022; echo new >new; " + test.does + "; git commit -qm x")
-			got, err := r.Commits(t.Context(), state)
+			got, err := r.Commits(t.Context(), state, deletions(state))
 			r.must(err)
 			if len(got.List) == 0 || got.List[0].Danger != test.want || len(got.Notes) > 0 {
 				t.Errorf("it is said %+v, %s", got.List, notes(got))
