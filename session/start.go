@@ -90,6 +90,7 @@ func (s *Session) begin(ctx context.Context) error {
 		s.restorer = &files.Restorer{
 			Taker: &files.Taker{Files: s.files, Freezer: s.freezer, Box: box, Log: s.log}, Project: s.cfg.Workspace,
 			Outer: filepath.Join(s.store.SessionDir(s.cfg.ID), "outer", "upper"),
+			Git:   s.outfit.Git.In,
 		}
 		if s.loop.Now() != loop.Starting {
 			box.Kill()

@@ -30,6 +30,7 @@ type carrying struct {
 	from, to *manifest.Manifest           // the change
 	onto     *manifest.Manifest           // what done has come to before
 	turned   bool                         // what was below the two may be something else by now
+	git      ofGit                        // what stays of it
 	only     func(path string) bool       // the paths of it that are meant; nil: all
 	hunks    map[string]*diff.File        // paths that become something else than to has: with some hunks of the change only
 	resolve  map[string]api.Resolution    // of conflicts, by path
@@ -85,6 +86,7 @@ func (c *carrying) run(ctx context.Context) error {
 	c.theirs, c.apart = byPath(theirs), byPath(apart)
 	c.base = manifest.LaterBase(c.from, c.to, c.onto)
 	c.pieces, c.open, c.shapes = make(map[string]*manifest.Piece), make(map[string]bool), make(map[string][2]manifest.Shape)
+	changes = slices.DeleteFunc(slices.Clone(changes), func(n diff.Change) bool { return c.leftToGit(&n) })
 	wanted := byPath(changes)
 	if err := c.renames(ctx, changes, wanted); err != nil {
 		return err
@@ -101,6 +103,15 @@ func (c *carrying) run(ctx context.Context) error {
 	c.linked()
 	c.done.to = manifest.Transplant(c.onto, c.lifted())
 	return nil
+}
+
+// leftToGit says whether a change isn't carried over, since what git has stays.
+func (c *carrying) leftToGit(n *diff.Change) bool {
+	stays := c.meant(n.Path) && c.git.stays(n)
+	if stays && c.git.past && c.whole {
+		c.problem(".git", gitGoesOn)
+	}
+	return stays
 }
 
 // differs lists all that differs between two states, or says that it is too much.

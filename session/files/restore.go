@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
@@ -27,7 +28,36 @@ type Restorer struct {
 	// Outer is the upper folder of a repository that lies outside of the project,
 	// which no checkpoint has. It needn't be there.
 	Outer string
+
+	// Git says whether a path is in a repository that the session took over from the
+	// project, and whether it is one of its objects; nil: there is none.
+	Git func(path string) (in, object bool)
 }
+
+// ofGit is what a roll back leaves as git has it. Objects stay: one that nothing names
+// harms nobody, and others may have come to need it. What git was before it was taken over
+// from the project anew never comes again: it would be mixed with what git is by now.
+type ofGit struct {
+	in   func(path string) (in, object bool) // see Restorer; nil: nothing
+	past bool                                // git was taken over anew since
+}
+
+// stays says whether a change isn't carried out.
+func (g ofGit) stays(c *diff.Change) bool {
+	if g.in == nil {
+		return false
+	}
+	in, object := g.in(c.Path)
+	return in && g.past || object && (c.New == nil || c.From != "")
+}
+
+// earlier says whether git was taken over anew since a checkpoint.
+func (s *Standing) earlier(checkpoint int64) bool {
+	return slices.ContainsFunc(s.Turned, func(before int64) bool { return before >= checkpoint })
+}
+
+// gitGoesOn says why what is in git's own folder isn't rolled back.
+const gitGoesOn = "what git is was taken over from the project anew since: it stays as it is here"
 
 // committed says whether git wrote references to the repository outside of the
 // project since just before an action.

@@ -137,13 +137,25 @@ func (r *Restorer) planBefore(ctx context.Context, now Standing) (*Plan, error) 
 	if err != nil {
 		return nil, err
 	}
+	var problems []manifest.Problem
+	git := ofGit{r.Git, len(p.Turned) > 0}
+	for i := range p.changed {
+		if c := &p.changed[i]; git.stays(c) {
+			for _, path := range c.Paths() {
+				theirs = append(theirs, manifest.Piece{Path: path, From: p.source})
+			}
+			if git.past && problems == nil {
+				problems = []manifest.Problem{{Path: ".git", Text: gitGoesOn}}
+			}
+		}
+	}
 	if len(theirs) > 0 {
 		p.target = manifest.Transplant(p.target, theirs)
 		if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
 			return nil, err
 		}
 	}
-	return p, r.describe(ctx, p, nil)
+	return p, r.describe(ctx, p, problems)
 }
 
 // theirs are the files that would go and that the session has as the project had them when

@@ -23,7 +23,7 @@ import (
 func (r *Restorer) planSome(ctx context.Context, now Standing, source *manifest.Manifest) (*Plan, error) {
 	p := &Plan{Standing: now, source: source}
 	p.Shown = api.RollbackPlan{RollbackTarget: now.Target(), Actions: []int{}, Files: []api.Change{}}
-	b := backing{Files: r.Files, p: p, done: carried{to: source}, resolve: make(map[string]api.Resolution)}
+	b := backing{Files: r.Files, git: r.Git, p: p, done: carried{to: source}, resolve: make(map[string]api.Resolution)}
 	for _, res := range now.Resolve {
 		path, err := api.PathOf(res.Key)
 		if err != nil {
@@ -69,11 +69,15 @@ func (r *Restorer) planSome(ctx context.Context, now Standing, source *manifest.
 // backing works out a plan of taking something back.
 type backing struct {
 	*Files
+	git     func(path string) (in, object bool) // Restorer's
 	p       *Plan
 	resolve map[string]api.Resolution
 	done    carried
 	whole   bool // of a Redo: all of it is there
 }
+
+// ofGit is what git keeps of a change that was made after a checkpoint.
+func (b *backing) ofGit(checkpoint int64) ofGit { return ofGit{b.git, b.p.earlier(checkpoint)} }
 
 // actions takes back what some actions changed, the last one first.
 func (b *backing) actions(ctx context.Context, in api.Selection) error {
@@ -111,7 +115,7 @@ func (b *backing) action(ctx context.Context, a *Past, filter *chooser) error {
 		return err
 	}
 	whole, err := b.done.carry(ctx, carrying{
-		Files: b.Files, turned: len(b.p.Turned) > 0, from: to, to: from, only: only, hunks: hunks, resolve: b.resolve, why: func(path string) string { return b.later(ctx, a, path) },
+		Files: b.Files, turned: len(b.p.Turned) > 0, git: b.ofGit(a.Before), from: to, to: from, only: only, hunks: hunks, resolve: b.resolve, why: func(path string) string { return b.later(ctx, a, path) },
 	})
 	if err != nil {
 		return err
@@ -180,7 +184,7 @@ func (b *backing) session(ctx context.Context, in api.Selection) error {
 	if err != nil {
 		return err
 	}
-	whole, err := b.done.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, from: b.p.source, only: only, hunks: hunks, resolve: b.resolve})
+	whole, err := b.done.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, git: ofGit{in: b.git}, from: b.p.source, only: only, hunks: hunks, resolve: b.resolve})
 	if err != nil {
 		return err
 	}
@@ -239,7 +243,7 @@ func (b *backing) redo(ctx context.Context, r *api.Rollback) error {
 	if err != nil {
 		return err
 	}
-	b.whole, err = b.done.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, from: from, to: to, resolve: b.resolve, why: func(string) string { return "after that rollback" }})
+	b.whole, err = b.done.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, git: b.ofGit(r.Before), from: from, to: to, resolve: b.resolve, why: func(string) string { return "after that rollback" }})
 	b.p.Shown.Actions = slices.Clone(r.Actions)
 	return err
 }
@@ -296,7 +300,7 @@ func (b *backing) left(ctx context.Context, a *Past, state *manifest.Manifest) (
 		return false, err
 	}
 	without := carried{to: state}
-	whole, err := without.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, from: to, to: from})
+	whole, err := without.carry(ctx, carrying{Files: b.Files, turned: len(b.p.Turned) > 0, git: b.ofGit(a.Before), from: to, to: from})
 	if err != nil || !whole {
 		return true, err
 	}

@@ -53,6 +53,18 @@ func (g Git) Wrote(state *manifest.Manifest, read func(*manifest.Entry) ([]byte,
 	return all
 }
 
+// In says whether a path of the project's is in one of its repositories, and whether it is
+// one of the objects there, or a folder of them.
+func (g Git) In(path string) (in, object bool) {
+	for _, at := range g.Repositories {
+		if rest, below := strings.CutPrefix(path, at+"/"); below && filepath.Base(at) == ".git" {
+			rest, _ = module(rest, g.in(at))
+			return true, strings.HasPrefix(rest, "objects/")
+		}
+	}
+	return false, false
+}
+
 // modules are the submodules' folders in the project's repositories, and where their
 // working trees are, both from the project.
 func (g Git) modules() map[string]string {
