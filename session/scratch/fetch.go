@@ -32,13 +32,6 @@ const bundleScript = `	{ g update-ref --stdin <$n.update && g bundle create -q $
 done
 `
 
-// same says whether two are one commit, told alike. What its merge would take is no part
-// of it: that changes with the project's branches, and fetching merges nothing.
-func same(a, b api.Commit) bool {
-	a.Danger, b.Danger = "", ""
-	return a == b
-}
-
 // Fetch puts the commits that the agent made into the repositories that the
 // project has on the host, below refs/stepbox/ID, where ID is the session's, and
 // changes nothing else there. It may be done again. Git bundles them in a sandbox;
@@ -48,7 +41,11 @@ func same(a, b api.Commit) bool {
 // sandbox may be made to list others each time.
 func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Manifest, shown []api.Commit) (Fetched, error) {
 	list, err := s.gather(ctx, state, nil)
-	if err == nil && !slices.EqualFunc(said(list).List, shown, same) {
+	plain := slices.Clone(shown) // what a merge would take was told before files were written
+	for i := range plain {
+		plain[i].Danger = ""
+	}
+	if err == nil && !slices.Equal(said(list).List, plain) {
 		err = errors.New("they aren't the commits that were shown any more; look at them again")
 	}
 	if err != nil {
@@ -109,7 +106,7 @@ func (s *Scratch) before(ctx context.Context, r *repository) (out []string, err 
 			}
 		}
 	}
-	with := func() call { return call{strings.NewReader(strings.Join(out, "\n")), []string{s.stores(r)}} }
+	with := func() call { return call{in: strings.NewReader(strings.Join(out, "\n")), env: []string{s.stores(r)}} }
 	kinds, err := s.real(ctx, r, with(), "cat-file", "--batch-check=%(objecttype)")
 	if err == nil && string(kinds) != strings.Repeat("commit\n", len(out)) {
 		err = errors.New("its commits are made on top of others that the project's repository doesn't have")
