@@ -32,7 +32,7 @@ func TestThePersonsCommitsArentTheAgents(t *testing.T) {
 			for range 3 {
 				r.git("", "commit", "-qm", "the person's", "--allow-empty")
 			}
-			r.git("", "tag", "-am", "annotated", "v1")
+			r.git("", "tag", "-am", "annotated", "v1", "HEAD~3")
 			r.freeze()
 			state := r.agent(asAda + "echo two >a.txt; git commit -qam second; git switch -qc topic HEAD~1; git commit -qm third --allow-empty")
 			does(r)
@@ -52,7 +52,6 @@ func TestThePersonsCommitsArentTheAgents(t *testing.T) {
 // forgotten has the host's git throw away what it had.
 func forgotten(r *rig) {
 	was := r.git("", "rev-parse", "HEAD")
-	r.git("", "tag", "-d", "v1")
 	r.git("", "commit", "-q", "--amend", "-m", "else", "--allow-empty")
 	r.git("", "reflog", "expire", "--expire=all", "--all")
 	r.git("", "gc", "-q", "--prune=now")

@@ -217,7 +217,7 @@ func (a *apart) losses(ctx context.Context, planned Goes, b branch, tip string) 
 	for _, d := range agents {
 		goes[d.path] = d.gone()
 		switch {
-		case d.was == d.is || changed[d.path]: // nothing goes, or git doesn't merge it without asking
+		case changed[d.path]: // git doesn't merge it without asking
 		case d.made():
 			made = append(made, d)
 		case d.gone():
@@ -249,7 +249,8 @@ func (a *apart) deletes(l *losses, planned Goes, b branch, p string) {
 	}
 }
 
-// older are the paths at which a tip has what an earlier commit had there.
+// older are the paths at which a tip has what an earlier commit had there: a content, a
+// submodule's commit, or whether it may be run.
 func (a *apart) older(ctx context.Context, base string, kept []differs) (out []string, err error) {
 	had, paths, err := a.known(ctx, kept)
 	if len(had) == 0 || err != nil {
@@ -263,29 +264,37 @@ func (a *apart) older(ctx context.Context, base string, kept []differs) (out []s
 		return nil, err
 	}
 	changes, err := a.changes(ctx, commits)
-	for _, d := range changes {
-		if is := had[d.path]; is != "" && (is == d.was || is == d.is) {
-			delete(had, d.path)
-			out = append(out, d.path)
+	for _, c := range changes {
+		if d, asked := had[c.path]; asked && (d.back(c.from, c.was) || d.back(c.to, c.is)) {
+			delete(had, c.path)
+			out = append(out, c.path)
 		}
 	}
 	slices.Sort(out)
 	return out, err
 }
 
-// known are the blobs, by path, that the project's repository has as well, and those
-// paths by line: what it hasn't got is new.
-func (a *apart) known(ctx context.Context, kept []differs) (had map[string]string, paths string, err error) {
+// back says whether what a difference changed is as it was at an earlier time.
+func (d differs) back(mode, hash string) bool {
+	return d.is != d.was && d.is == hash || d.to != d.from && d.to == mode
+}
+
+// known are the differences, by path, that may not be new, and those paths by line: the
+// project's repository has the blob as well, or it isn't the content.
+func (a *apart) known(ctx context.Context, kept []differs) (had map[string]differs, paths string, err error) {
 	var ask strings.Builder
 	for _, d := range kept {
 		ask.WriteString(d.is + "\n")
 	}
 	kinds, err := a.s.real(ctx, a.r, call{in: strings.NewReader(ask.String())}, "cat-file", "--batch-check=%(objecttype)")
-	had = map[string]string{}
-	for i, kind := range strings.Split(string(kinds), "\n") {
-		if kind == "blob" && !strings.Contains(kept[i].path, "\n") {
-			had[kept[i].path] = kept[i].is
-			paths += kept[i].path + "\n"
+	had = map[string]differs{}
+	for i, kind := range strings.Split(string(kinds), "\n") { // a line each, and nothing after the last
+		if i == len(kept) || err != nil {
+			break
+		}
+		if d := kept[i]; (kind == "blob" || d.to == modeSubmodule || d.to != d.from) && !strings.Contains(d.path, "\n") {
+			had[d.path] = d
+			paths += d.path + "\n"
 		}
 	}
 	return had, paths, err

@@ -79,6 +79,37 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 	}
 }
 
+// What isn't a content is put back as well.
+func TestModesAndSubmodulesThatArePutBack(t *testing.T) {
+	for name, test := range map[string]struct{ does, want string }{
+		"a mode":                {`git update-index --chmod=-x a.txt`, "puts 1 file back to what had been there before: a.txt"},
+		"and another content":   {`echo new >a.txt; chmod -x a.txt; git add a.txt`, "puts 1 file back to what had been there before: a.txt"},
+		"a new mode":            {`git update-index --chmod=+x b.txt`, ""},
+		"a submodule's commit":  {`git update-index --cacheinfo 160000,$(git rev-parse HEAD^:lib),lib`, "puts 1 file back to what had been there before: lib"},
+		"another one's, unseen": {`git update-index --cacheinfo 160000,$(git rev-parse HEAD),lib`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n", "lib/c.txt": "c\n"})
+			r.commitAll("lib")
+			r.commitAll("")
+			r.git("lib", "commit", "-qm", "more", "--allow-empty")
+			r.must(os.Chmod(filepath.Join(r.project, "a.txt"), 0o755))
+			r.git("", "commit", "-qam", "second")
+			state := r.agent(asAda + test.does + "; git commit -qm x")
+			got, err := r.Commits(t.Context(), state, deletions(state))
+			r.must(err)
+			want := test.want
+			if want != "" {
+				want = "merged into main it " + want
+			}
+			if len(got.List) != 1 || got.List[0].Danger != want || len(got.Notes) > 0 {
+				t.Errorf("it is said %+v, %s", got.List, notes(got))
+			}
+		})
+	}
+}
+
 // A branch of the same name is compared as well as what the person has checked out, and
 // what they changed meanwhile is git's to merge.
 func TestWhatAMergeWouldTakeFromOtherBranches(t *testing.T) {
