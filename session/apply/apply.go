@@ -344,7 +344,7 @@ func (a *Applier) write(ctx context.Context, p *plan, rec *api.Apply, tell func(
 func (a *Applier) fetch(ctx context.Context, p *plan, rec *api.Apply) {
 	got, err := a.Sandbox(p.session).Fetch(ctx, p.session.ID, p.all, p.Commits)
 	if err != nil {
-		rec.Failure = "the files are written, and the commits couldn't be fetched: " + api.Escape(api.Trim(err.Error(), maxReason))
+		rec.Failure = "the commits couldn't be fetched: " + api.Escape(api.Trim(err.Error(), maxReason))
 		return
 	}
 	rec.Fetched, rec.Ref, rec.How = got.List, got.Ref, got.How

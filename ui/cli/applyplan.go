@@ -137,7 +137,11 @@ func appliedWords(w io.Writer, s api.Session, x api.Apply) {
 	for _, c := range x.Checks {
 		fmt.Fprintf(w, "check %s: %s\n", c.Command, c.Exit.Words())
 	}
-	fmt.Fprintf(w, "applied: %s; stepbox apply %s --undo=%d undoes it\n", files(x.Files), s.ID, x.ID)
+	if x.Journal == "" {
+		fmt.Fprintln(w, "applied: no files, so there is nothing to be undone")
+	} else {
+		fmt.Fprintf(w, "applied: %s; stepbox apply %s --undo=%d undoes it\n", files(x.Files), s.ID, x.ID)
+	}
 	if len(x.Fetched) > 0 {
 		fmt.Fprintf(w, "%s below %s\n", paint.Count(len(x.Fetched), "commit", "commits"), x.Ref)
 		for _, h := range x.How {
