@@ -208,18 +208,17 @@ func (a *apart) losses(ctx context.Context, planned Goes, b branch, tip string) 
 	if err != nil {
 		return l, err
 	}
-	changed := make(map[string]bool, len(persons))
+	theirs, goes := make(map[string]differs), make(map[string]bool)
 	for _, d := range persons {
-		changed[d.path] = true
+		theirs[d.path] = d
 	}
 	var kept, made []differs
-	goes := make(map[string]bool)
 	for _, d := range agents {
 		goes[d.path] = d.gone()
-		switch {
-		case changed[d.path]: // git doesn't merge it without asking
-		case d.made():
+		switch other, both := theirs[d.path]; {
+		case !both && d.made(), both && other.gone() && !d.gone(): // what is there is untracked
 			made = append(made, d)
+		case both: // git doesn't merge it without asking
 		case d.gone():
 			a.deletes(&l, planned, b, d.path)
 		default:
@@ -227,7 +226,11 @@ func (a *apart) losses(ctx context.Context, planned Goes, b branch, tip string) 
 		}
 	}
 	if b.out {
-		if l.over, err = a.overwritten(ctx, b.hash, tip, made, func(p string) bool { return goes[p] || changed[p] }); err != nil {
+		l.over, err = a.overwritten(ctx, b.hash, tip, made, func(p string) bool {
+			other, changed := theirs[p]
+			return changed && !other.gone() || goes[p] && !changed
+		})
+		if err != nil {
 			return l, err
 		}
 	}

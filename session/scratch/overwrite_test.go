@@ -6,6 +6,22 @@ import (
 	"testing"
 )
 
+// What the person has taken out of git since is ignored as well.
+func TestWhatAMergeWouldWriteOverThatGitHad(t *testing.T) {
+	r := newRig(t, map[string]string{".env": "SECRET\n", "a.txt": "one\n"})
+	r.commitAll("")
+	state := r.agent(asAda + `echo FAKE >.env; git commit -qam x`)
+	r.git("", "rm", "-q", "--cached", ".env")
+	r.write(".gitignore", ".env\n")
+	r.git("", "add", ".gitignore")
+	r.git("", "commit", "-qm", "no secrets")
+	got, err := r.Commits(t.Context(), state, deletions(state))
+	r.must(err)
+	if len(got.List) != 1 || got.List[0].Danger != "merged into main it writes over 1 file that git has no copy of: .env" {
+		t.Errorf("it is said %+v", got.List)
+	}
+}
+
 // What git ignores it has no copy of, and writes over: a plan says so first.
 func TestWhatAMergeWouldWriteOver(t *testing.T) {
 	const over = "merged into main it writes over 1 file that git has no copy of: "
