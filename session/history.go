@@ -59,13 +59,13 @@ func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err
 		s.past.next.Git = s.apart()
 		return nil, true, s.putBack(ctx)
 	}
-	g.Drop(all)
 	if _, err := g.Take(s.past.Session.Resumed + 1); err != nil {
 		return nil, false, err
 	}
+	goes := g.Drop(all)
 	return func(path string, e *manifest.Entry) bool {
 		if project.Never(path) != "" {
-			return slices.ContainsFunc(all, func(w *frozen.Wrote) bool { return slices.Contains(w.Files, path) })
+			return goes(path)
 		}
 		return settled(path, e)
 	}, false, nil
@@ -135,9 +135,12 @@ func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.
 // wrote of a repository.
 func (s *Session) holds(ctx context.Context, w *frozen.Wrote) bool {
 	tips := slices.Sorted(maps.Keys(w.Tips))
-	args := slices.Concat([]string{"rev-list", "--max-count=1"}, tips, []string{"--not", "HEAD"})
-	beyond, err := s.hostGit(ctx, w.Repository, args...)
-	if w.Other || err != nil || len(beyond) > 0 { // an error: it hasn't got them
+	within := func(commits []string, of ...string) bool {
+		args := slices.Concat([]string{"rev-list", "--max-count=1"}, commits, []string{"--not"}, of)
+		beyond, err := s.hostGit(ctx, w.Repository, args...)
+		return err == nil && len(beyond) == 0 // an error: it hasn't got them
+	}
+	if w.Other || !within(tips, "HEAD") || !within(slices.Collect(maps.Keys(w.Logged)), "HEAD", "--all", "--reflog") {
 		return false
 	}
 	return w.Index == nil || slices.ContainsFunc(tips, func(tip string) bool { // else something is staged

@@ -48,7 +48,7 @@ func TestWritten(t *testing.T) {
 	for name, test := range map[string]struct {
 		does             string
 		own, index, more bool
-		tips             int
+		tips, logged     int
 	}{
 		"a look":         {does: "git status; git diff; git log; git stash list; git branch"},
 		"a setting":      {does: "git config user.name x"},
@@ -59,7 +59,11 @@ func TestWritten(t *testing.T) {
 		"a switch":       {does: "git switch -qc other", own: true, tips: 1},
 		"back again":     {does: "git switch -qc other; git switch -q main", own: true, tips: 1},
 		"a tag":          {does: "git tag x", own: true, tips: 1},
-		"packed":         {does: "git tag x; git pack-refs --all", own: true, more: false, tips: 1},
+		"packed":         {does: "git tag x; git pack-refs --all", own: true, more: true},
+		"gc":             {does: "git gc -q", own: true, tips: 1},
+		"left":           {does: "git checkout -q --detach; git commit -qm x --allow-empty; git checkout -q main", own: true, logged: 2},
+		"reset":          {does: "git commit -qm x --allow-empty; git reset -q --hard HEAD^", own: true, logged: 2},
+		"amended":        {does: "git commit -qm x --allow-empty; git commit -q --amend -m y --allow-empty", own: true, tips: 1, logged: 1},
 		"a stash":        {does: "echo 2 >a; git stash -q", own: true, index: false, tips: 1},
 		"a merge":        {does: "git checkout -q -b o; echo 2 >a; git commit -qam x; git checkout -q main; git merge -q --no-commit --no-ff o", own: true, index: true, more: true, tips: 1},
 		"a nonsense ref": {does: "mkdir -p .git/refs/heads; echo nonsense >.git/refs/heads/x", own: true, more: true},
@@ -72,7 +76,7 @@ func TestWritten(t *testing.T) {
 			r.take()
 			r.agent(test.does)
 			w := r.written()
-			if w.Own() != test.own || (w.Index != nil) != test.index || w.Other != test.more || len(w.Tips) != test.tips {
+			if w.Own() != test.own || (w.Index != nil) != test.index || w.Other != test.more || len(w.Tips) != test.tips || test.logged > 0 && len(w.Logged) != test.logged {
 				t.Errorf("it wrote %+v", w)
 			}
 		})

@@ -17,13 +17,16 @@ type Wrote struct {
 	Repository string              // its folder, from the project; "" for the one outside of it
 	Tree       string              // its working tree, from the project
 	Tips       map[string]struct{} // commits that its references name
+	Logged     map[string]struct{} // commits that its logs name, but for those that were amended
 	Index      []git.Entry         // another than there was; nil for none
 	Other      bool                // more than commits: what a merge or a rebase under way notes, a branch that is gone
-	Files      []string            // that go where the session is to have the host's state, from the project, or absolute
+	Files      map[string]string   // that go where the session is to have the host's state, from the project, or absolute: what they are of in the layer
+
+	upper string // the repository's folder, as Files have it
 }
 
 // Own says whether that is a history of its own.
-func (w *Wrote) Own() bool { return w.Other || w.Index != nil || w.Tips != nil }
+func (w *Wrote) Own() bool { return w.Other || w.Index != nil || w.Tips != nil || w.Logged != nil }
 
 // Wrote finds that by a state of a session's upper. Read reads a file of the state.
 func (g Git) Wrote(state *manifest.Manifest, read func(*manifest.Entry) ([]byte, error)) (all []*Wrote) {
@@ -40,11 +43,11 @@ func (g Git) Wrote(state *manifest.Manifest, read func(*manifest.Entry) ([]byte,
 		}
 		w := of[repository]
 		if w == nil {
-			w = &Wrote{Repository: repository, Tree: trees[repository]}
+			w = &Wrote{Repository: repository, Tree: trees[repository], upper: repository, Files: map[string]string{}}
 			of[repository], all = w, append(all, w)
 		}
-		if w.file(rest, e.Kind == manifest.KindFile, func() ([]byte, error) { return read(e) }, filepath.Join(g.in(repository), "index")) {
-			w.Files = append(w.Files, path)
+		if w.file(rest, e.Kind == manifest.KindFile, func() ([]byte, error) { return read(e) }, g.in(repository)) {
+			w.Files[path] = g.in(repository)
 		}
 	}
 	if g.Outer != "" {
@@ -126,7 +129,9 @@ const (
 	other     kind = iota // more than what was committed
 	quiet                 // nothing: any look may leave it
 	noted                 // that something was done
+	logged                // commits that were there once
 	reference             // commits
+	packed                // commits, and what names them
 	index                 // what is staged
 )
 
@@ -138,22 +143,22 @@ var kinds = map[string]kind{
 	"config":         quiet,
 	"description":    quiet,
 	"gitk.cache":     quiet,
-	"logs/":          noted,
+	"logs/":          logged,
 	"COMMIT_EDITMSG": noted,
 	"ORIG_HEAD":      noted,
 	"FETCH_HEAD":     noted,
 	"gc.log":         noted,
 	"refs/":          reference,
 	"HEAD":           reference,
-	"packed-refs":    reference,
+	"packed-refs":    packed,
 	"index":          index,
 }
 
 // maxTips bounds how many commits of a session's are looked at.
-const maxTips = 100
+const maxTips = 1000
 
 // file takes one file of a repository into account, and says whether it has to go if the
-// session is to have the host's state. Was is the index that there was.
+// session is to have the host's state. Was is what the repository was.
 func (w *Wrote) file(rest string, regular bool, read func() ([]byte, error), was string) (goes bool) {
 	first, _, below := strings.Cut(rest, "/")
 	if below {
@@ -173,7 +178,11 @@ func (w *Wrote) file(rest string, regular bool, read func() ([]byte, error), was
 		w.Other = true
 		return false
 	case k == index:
-		w.index(data, was)
+		w.index(data, filepath.Join(was, "index"))
+	case k == logged:
+		w.log(data, filepath.Join(was, rest))
+	case k == packed && named(data, was):
+		w.Other = true
 	default:
 		w.tips(data)
 	}
@@ -190,6 +199,54 @@ func (w *Wrote) index(data []byte, was string) {
 	}
 }
 
+// log notes the commits that a log names in lines that it hadn't.
+func (w *Wrote) log(data []byte, was string) {
+	before, _ := git.ReadFile(was, maxIndex) // else it is new
+	if w.Logged == nil {
+		w.Logged = map[string]struct{}{}
+	}
+	for line := range bytes.Lines(bytes.TrimPrefix(data, before)) {
+		who, what, _ := strings.Cut(string(line), "\t")
+		hashes := append(strings.Fields(who), "", "")
+		if strings.HasPrefix(what, "commit (amend)") {
+			delete(w.Logged, hashes[0])
+		}
+		switch is := hashes[1]; {
+		case !isHash(is) || len(w.Logged) == maxTips:
+			w.Other = true
+			return
+		case strings.Trim(is, "0") != "":
+			w.Logged[is] = struct{}{}
+		}
+	}
+}
+
+// named says whether packed references name something that the repository had no name for.
+func named(data []byte, was string) bool {
+	before := packedRefs(was)
+	for line := range bytes.Lines(data) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(string(line)), " "); ok && line[0] != '#' && !hasRef(was, name, before) {
+			return true
+		}
+	}
+	return false
+}
+
+// packedRefs are a repository's references that are in one file.
+func packedRefs(in string) string {
+	data, _ := git.ReadFile(filepath.Join(in, "packed-refs"), maxIndex) // else there are none
+	return string(data)
+}
+
+// hasRef says whether a repository has a reference of a name.
+func hasRef(in, name, packed string) bool {
+	return strings.Contains(packed, " "+name+"\n") || filepath.IsLocal(name) && exists(filepath.Join(in, name))
+}
+
+func isHash(text string) bool {
+	return len(text) >= 40 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
 // tips notes the commits that references name. What isn't well-formed is more than that.
 func (w *Wrote) tips(data []byte) {
 	if w.Tips == nil {
@@ -201,7 +258,7 @@ func (w *Wrote) tips(data []byte) {
 			continue
 		}
 		hash, _, _ := strings.Cut(strings.TrimPrefix(text, "^"), " ") // of a tag that packed-refs has, what it names
-		if len(hash) < 40 || strings.Trim(hash, "0123456789abcdef") != "" || len(w.Tips) == maxTips {
+		if !isHash(hash) || len(w.Tips) == maxTips {
 			w.Other = true
 			return
 		}
@@ -211,7 +268,8 @@ func (w *Wrote) tips(data []byte) {
 
 // outerWrote is Wrote for a repository outside of the project.
 func (g Git) outerWrote() *Wrote {
-	w, upper := &Wrote{Tree: "."}, g.outerUpper()
+	upper := g.outerUpper()
+	w := &Wrote{Tree: ".", upper: upper, Files: map[string]string{}}
 	_, metadata := git.Above(g.Project)
 	at, _ := filepath.Rel(g.Outer, metadata) // Outer is metadata or above it
 	_ = filepath.WalkDir(upper, func(path string, d fs.DirEntry, err error) error {
@@ -223,8 +281,8 @@ func (g Git) outerWrote() *Wrote {
 			rel, in = rest, filepath.Join(in, at) // the working tree's own
 		}
 		rel, in = module(rel, in)
-		if w.file(rel, d.Type().IsRegular(), func() ([]byte, error) { return git.ReadFile(path, maxIndex) }, filepath.Join(in, "index")) {
-			w.Files = append(w.Files, path)
+		if w.file(rel, d.Type().IsRegular(), func() ([]byte, error) { return git.ReadFile(path, maxIndex) }, in) {
+			w.Files[path] = in
 		}
 		return nil
 	})
@@ -244,15 +302,19 @@ func module(rel, in string) (string, string) {
 // outerUpper is what the session wrote of an outer repository.
 func (g Git) outerUpper() string { return filepath.Join(g.Folder, "outer", "upper") }
 
-// Drop has an outer repository's files be what is taken next.
-func (g Git) Drop(all []*Wrote) {
+// Drop has a session's git be what was taken, and says of paths in the project whether they
+// go for that. Branches and tags stay where the project has none of the name.
+func (g Git) Drop(all []*Wrote) (goes func(path string) bool) {
+	drop := map[string]bool{}
 	for _, w := range all {
-		for _, path := range w.Files {
-			if w.Repository == "" {
+		for path, in := range w.Files {
+			name := strings.TrimPrefix(path, w.upper+"/")
+			if drop[path] = !strings.HasPrefix(name, "refs/") || hasRef(in, name, packedRefs(in)); drop[path] && w.Repository == "" {
 				_ = os.Remove(path) // else it is compared again at the next time
 			}
 		}
 	}
+	return func(path string) bool { return drop[path] }
 }
 
 const maxIndex = 256 << 20
