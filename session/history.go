@@ -44,6 +44,9 @@ func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err
 	if err != nil || len(g.Repositories) == 0 && g.Outer == "" {
 		return applied, false, err
 	}
+	if err := g.Recover(); err != nil {
+		return nil, false, err
+	}
 	if err := g.NothingBack(); err != nil { // what was put back before isn't the project's
 		return nil, false, err
 	}

@@ -233,6 +233,9 @@ func (s *Session) letGo(ctx context.Context) error {
 		s.line.Last = s.newCheckpoint(root, left, s.past.found.ID)
 		return s.recorded(append(events, s.line.Event(s.line.Last, 0))...)()
 	})
+	if err == nil {
+		err = s.outfit.Git.Settle()
+	}
 	if paths = slices.DeleteFunc(paths, func(path string) bool { return project.Never(path) != "" }); len(paths) > 0 {
 		s.note(false, "let go of what the project has as it was here (%s): the agent sees the project's own, and what becomes of it", few(paths))
 	}

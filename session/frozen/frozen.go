@@ -83,6 +83,9 @@ func (g Git) Of(dir string) string {
 func Load(folder string) (t Taken, ok bool, err error) {
 	body, err := os.ReadFile(note(folder))
 	if errors.Is(err, fs.ErrNotExist) {
+		body, err = os.ReadFile(filepath.Join(before(folder), "taken.json"))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return t, false, nil
 	}
 	if err == nil {
@@ -94,9 +97,12 @@ func Load(folder string) (t Taken, ok bool, err error) {
 	return t, true, nil
 }
 
-// Take takes the repositories as they are now. What was taken before goes. No sandbox
-// may have the layer mounted. Run is how often the session was resumed by then.
+// Take takes the repositories as they are now. What was taken before is kept aside until
+// Settle. No sandbox may have the layer mounted. Run is how often the session was resumed by then.
 func (g Git) Take(run int) (t Taken, err error) {
+	if err = g.aside(); err != nil {
+		return t, fmt.Errorf("cannot put aside what git was before: %w", err)
+	}
 	for range 5 {
 		if t, err = g.take(run); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			break // else git was at work there just then
@@ -195,6 +201,9 @@ func Fork(from, to string) error {
 	err := os.MkdirAll(to, 0o700)
 	if err == nil {
 		_, err = c.folder(filepath.Join(from, "git"), filepath.Join(to, "git"), linked)
+	}
+	if err == nil {
+		err = Git{Folder: to}.Recover()
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot take over what git is in the other session: %w", err)

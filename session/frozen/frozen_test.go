@@ -205,6 +205,49 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// A session whose process was killed while it took over the host's state has the one of
+// before; a settled one has no other.
+func TestKilledWhileTaking(t *testing.T) {
+	for _, killed := range []string{"the note is put aside", "some is put aside", "all is put aside", "it is taken"} {
+		t.Run(killed, func(t *testing.T) {
+			r := newRig(t)
+			r.take()
+			was := git.CheckedOut(r.Project, r.Of)
+			r.host("git commit -qm more --allow-empty")
+			switch killed {
+			case "the note is put aside":
+				r.must(os.MkdirAll(before(r.Folder), 0o700))
+				r.must(os.Rename(note(r.Folder), filepath.Join(before(r.Folder), "taken.json")))
+			case "some is put aside":
+				r.must(r.aside())
+				r.must(os.Remove(moved(r.Folder)))
+				r.must(os.WriteFile(filepath.Join(Layer(r.Folder), "yet"), nil, 0o600))
+			case "all is put aside":
+				r.must(r.aside())
+				r.must(os.MkdirAll(filepath.Join(Layer(r.Folder), ".git"), 0o700))
+			case "it is taken":
+				_, err := r.Take(1)
+				r.must(err)
+			}
+			if _, known, err := Load(r.Folder); !known || err != nil {
+				t.Errorf("nothing is known of it: %v", err)
+			}
+			r.must(r.Recover())
+			if is := git.CheckedOut(r.Project, r.Of); is != was {
+				t.Errorf("it has %v, which was %v", is, was)
+			}
+			if taken, known, err := Load(r.Folder); !known || err != nil || taken.Run != 0 {
+				t.Errorf("of it is known %+v, %v", taken, err)
+			}
+			r.take()
+			r.must(r.Recover())
+			if is := git.CheckedOut(r.Project, r.Of); is == was || exists(before(r.Folder)) {
+				t.Errorf("once it is settled it has %v", is)
+			}
+		})
+	}
+}
+
 // Where objects can't be linked they are copied, and the host's are shown beside, which
 // is all that there is of larger ones.
 func TestOnAnotherFilesystem(t *testing.T) {

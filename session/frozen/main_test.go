@@ -1,6 +1,7 @@
 package frozen
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,7 +63,7 @@ func (r *rig) sh(dir, script string) string {
 func (r *rig) take() Taken {
 	r.Helper()
 	t, err := r.Take(0)
-	r.must(err)
+	r.must(errors.Join(err, r.Settle()))
 	r.sh(r.Folder, "rm -rf ../work upper; cp -a ../project ../work; rm -rf ../work/.git; cp -a git/project/.git ../work/.git")
 	return t
 }
