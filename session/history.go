@@ -50,6 +50,11 @@ func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err
 	if err := g.NothingBack(); err != nil { // what was put back before isn't the project's
 		return nil, false, err
 	}
+	if g.Gone() {
+		s.past.next.Git = s.apart()
+		s.past.gitWords = append(s.past.gitWords, "git: the project's repository has this working tree no more (git worktree prune takes it out when its folder isn't where it was): the session goes on with what it has of it; its commits can be applied when the project is a working tree again")
+		return nil, true, nil
+	}
 	all := g.Wrote(s.past.found.Manifest, func(e *manifest.Entry) ([]byte, error) {
 		return s.files.Read(ctx, &diff.File{Entry: *e}, maxIndex)
 	})

@@ -21,6 +21,8 @@ func (g Git) Apart(ask func(args ...string) (string, error)) string {
 	was, is := git.CheckedOut(g.Project, g.Of), git.CheckedOut(g.Project, git.Here)
 	var words []string
 	switch {
+	case g.Gone():
+		words = append(words, "the host's repository has this working tree no more")
 	case was == is:
 	case was.Branch != is.Branch:
 		words = append(words,
@@ -97,12 +99,8 @@ func (g Git) upper() (root *os.Root, own, common string, err error) {
 		root, err = os.OpenRoot(filepath.Join(g.Folder, "upper"))
 		return root, ".git", ".git", err
 	}
-	_, metadata := git.Above(g.Project)
-	if own, err = filepath.Rel(g.Outer, metadata); err != nil { // Outer is metadata or above it
-		return nil, "", "", err
-	}
 	root, err = os.OpenRoot(g.outerUpper())
-	return root, own, ".", err
+	return root, g.At, ".", err
 }
 
 // tip is the commit that the session has checked out, as far as it may be the agent's.

@@ -35,6 +35,7 @@ type Git struct {
 	Folder       string   // the session's own
 	Repositories []string // in the project, relative: folders named .git, and bare ones
 	Outer        string   // the folder of the project's repository outside of it; "" for none
+	At           string   // the working tree's own folder in that, relative
 }
 
 // Taken is what is known of a layer beside its files.
@@ -43,6 +44,8 @@ type Taken struct {
 	Redacted []string `json:"redacted,omitempty"` // files of the project that are shown without their secrets
 	Hidden   []string `json:"hidden,omitempty"`   // settings of the project that can't be read
 	Stores   []Store  `json:"stores,omitempty"`   // object stores that couldn't be linked
+	From     string   `json:"from,omitempty"`     // Git's Outer
+	FromAt   string   `json:"fromAt,omitempty"`   // Git's At
 	NoGit    string   `json:"noGit,omitempty"`    // why the repository outside of the project isn't shown
 }
 
@@ -64,6 +67,26 @@ func note(folder string) string { return filepath.Join(folder, "git", "taken.jso
 // Restored is the folder of those files of the project that the session has as they were
 // though the host's are others by now.
 func Restored(folder string) string { return filepath.Join(folder, "git", "restored") }
+
+// Beyond finds the repository outside of the project: where it is or, if the project has
+// none any more, where what was taken is from.
+func (g *Git) Beyond(t Taken) (err error) {
+	g.Outer, err = git.Outer(g.Project)
+	_, metadata := git.Above(g.Project)
+	if metadata == "" && exists(t.From) {
+		g.Outer, g.At = t.From, t.FromAt
+	} else if g.Outer != "" {
+		g.At, _ = filepath.Rel(g.Outer, metadata) // Outer is metadata or above it
+	}
+	return err
+}
+
+// Gone says whether the project has its repository outside no more, as after git worktree
+// prune. What was taken of it is all that there is then.
+func (g Git) Gone() bool {
+	_, metadata := git.Above(g.Project)
+	return g.Outer != "" && metadata == ""
+}
 
 // Of says where a folder of the host's that belongs to a repository is as the session has it.
 func (g Git) Of(dir string) string {
@@ -115,7 +138,7 @@ func (g Git) Take(run int) (t Taken, err error) {
 }
 
 func (g Git) take(run int) (t Taken, err error) {
-	t.Run = run
+	t.Run, t.From, t.FromAt = run, g.Outer, g.At
 	if err := g.clear(); err != nil {
 		return t, err
 	}

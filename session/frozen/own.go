@@ -270,15 +270,13 @@ func (w *Wrote) tips(data []byte) {
 func (g Git) outerWrote() *Wrote {
 	upper := g.outerUpper()
 	w := &Wrote{Tree: ".", upper: upper, Files: map[string]string{}}
-	_, metadata := git.Above(g.Project)
-	at, _ := filepath.Rel(g.Outer, metadata) // Outer is metadata or above it
 	_ = filepath.WalkDir(upper, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil // what can't be read is of no use
 		}
 		rel, in := strings.TrimPrefix(path, upper+"/"), OuterLayer(g.Folder)
-		if rest, ok := strings.CutPrefix(rel, at+"/"); ok {
-			rel, in = rest, filepath.Join(in, at) // the working tree's own
+		if rest, ok := strings.CutPrefix(rel, g.At+"/"); ok {
+			rel, in = rest, filepath.Join(in, g.At) // the working tree's own
 		}
 		rel, in = module(rel, in)
 		if w.file(rel, d.Type().IsRegular(), func() ([]byte, error) { return git.ReadFile(path, maxIndex) }, in) {

@@ -61,10 +61,11 @@ const longAgo = 48 * time.Hour
 // of the session's is still to come there.
 func apart(ctx context.Context, folder, home string, env []string, s *api.Session) string {
 	g := frozen.Git{Project: s.Folder, Folder: folder}
-	if _, ok, err := frozen.Load(folder); err != nil || !ok || s.Folder == "" {
+	taken, ok, err := frozen.Load(folder)
+	if err != nil || !ok || s.Folder == "" {
 		return ""
 	}
-	g.Outer, _ = git.Outer(s.Folder) // else it isn't shown
+	_ = g.Beyond(taken) // else it isn't shown
 	if s.Unapplied == 0 && !g.MayOwn() {
 		return ""
 	}

@@ -3,7 +3,6 @@ package outfit
 import (
 	"slices"
 
-	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/session/frozen"
 )
@@ -17,10 +16,6 @@ type repositories struct {
 // git takes over the project's repositories, or finds what a session took over before.
 func (s *survey) git(n Needs) (r repositories, err error) {
 	r.Git = frozen.Git{Project: n.Workspace, Folder: n.StateDir, Repositories: s.repos}
-	outer, failure := git.Outer(n.Workspace)
-	if failure == nil {
-		r.Outer = outer
-	}
 	known := false
 	if n.Git != "" {
 		r.Folder = n.Git
@@ -28,6 +23,7 @@ func (s *survey) git(n Needs) (r repositories, err error) {
 			return r, err
 		}
 	}
+	failure := r.Beyond(r.Taken)
 	if !known {
 		if r.Taken, err = r.Take(0); err != nil {
 			return r, err
