@@ -17,8 +17,12 @@ import (
 // person's own and, when it is a file that leads there, lead back to the project,
 // so that a file which came with the project opens nothing else.
 func Outer(project string) (folder string, err error) {
+	own := filepath.Join(project, ".git")
+	if to, err := os.Readlink(own); err == nil && !below(beside(project, to), project) {
+		return "", fmt.Errorf("%q is a symbolic link to %q; a repository that an agent makes there is lost", own, to)
+	}
 	root, metadata := Above(project)
-	if metadata == "" || metadata == filepath.Join(project, ".git") {
+	if metadata == "" || metadata == own {
 		return "", nil
 	}
 	_, folder = repositoryAt(root)

@@ -34,7 +34,7 @@ git init -q --separate-git-dir=apart separate
 mkdir evil; echo "gitdir: ../main/.git" >evil/.git
 mkdir home; echo ref >home/HEAD; mkdir evil2; echo "gitdir: $PWD/home" >evil2/.git
 ln -s main alias; mkdir evil3; echo "gitdir: $PWD/alias/.git/worktrees/linked" >evil3/.git
-mkdir plain`)
+mkdir plain linkedto; ln -s ../main/.git linkedto/.git`)
 	at := func(p string) string { return filepath.Join(root, p) }
 	for project, want := range map[string]string{
 		"main": "", "plain": "",
@@ -45,7 +45,7 @@ mkdir plain`)
 		}
 	}
 	// What doesn't lead back is nobody's own repository, however it looks.
-	for _, project := range []string{"evil", "evil2", "evil3", "separate"} {
+	for _, project := range []string{"evil", "evil2", "evil3", "separate", "linkedto"} {
 		if got, err := Outer(at(project)); got != "" || err == nil {
 			t.Errorf("Outer(%s) = %q, %v", project, got, err)
 		}

@@ -22,11 +22,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/inode"
+	"stepbox/runner/overlay/manifest"
 )
 
 // Git is the layer of one session.
@@ -46,6 +48,7 @@ type Taken struct {
 	Stores   []Store  `json:"stores,omitempty"`   // object stores that couldn't be linked
 	From     string   `json:"from,omitempty"`     // Git's Outer
 	FromAt   string   `json:"fromAt,omitempty"`   // Git's At
+	Borrows  []string `json:"borrows,omitempty"`  // object stores that others look in, and that aren't shown
 	NoGit    string   `json:"noGit,omitempty"`    // why the repository outside of the project isn't shown
 }
 
@@ -245,6 +248,7 @@ func (g Git) repository(c *copier, t *Taken, from, to string) error {
 	}
 	for _, s := range stores {
 		source, target := filepath.Join(from, s), filepath.Join(to, s)
+		t.Borrows = append(t.Borrows, g.borrows(source)...)
 		_, err := c.folder(source, target, objects)
 		if errors.Is(err, errApart) {
 			err = t.share(c, source, target)
@@ -254,6 +258,26 @@ func (g Git) repository(c *copier, t *Taken, from, to string) error {
 		}
 	}
 	return nil
+}
+
+// borrows are the object stores outside of what is shown in which git looks for what isn't
+// in one: see gitrepository-layout(5), alternates. A file that came with the project may
+// name any folder.
+func (g Git) borrows(store string) (out []string) {
+	text, _ := git.ReadFile(filepath.Join(store, "info", "alternates"), 1<<16) // mostly there is none
+	for line := range strings.Lines(string(text)) {
+		at := strings.TrimSpace(line)
+		if at == "" || at[0] == '#' {
+			continue
+		}
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(store, at)
+		}
+		if !manifest.Within(at, g.Project) && (g.Outer == "" || !manifest.Within(at, g.Outer)) {
+			out = append(out, at)
+		}
+	}
+	return out
 }
 
 // share has an object store that can't be linked be shown at a place of its own, where

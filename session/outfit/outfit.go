@@ -120,7 +120,7 @@ func For(n Needs) (*Outfit, error) {
 	}
 	return &Outfit{
 		Undecided: undecided,
-		Dirs:      dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, trusted.unshown), Authorities: trusted.authorities, Unset: unset, Lacking: lacking, NoGit: repositories.NoGit, Unkept: repositories.Lost(), Git: repositories.Git, Committed: found.committed, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: repositories.Redacted, Whole: found.whole,
+		Dirs:      dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, trusted.unshown, repositories.borrowed()), Authorities: trusted.authorities, Unset: unset, Lacking: lacking, NoGit: repositories.NoGit, Unkept: repositories.Lost(), Git: repositories.Git, Committed: found.committed, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: repositories.Redacted, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: repositories.above(), Outer: repositories.Outer, OuterLower: frozen.OuterLayer(repositories.Folder),

@@ -1,6 +1,7 @@
 package outfit
 
 import (
+	"fmt"
 	"slices"
 
 	"stepbox/runner"
@@ -46,6 +47,14 @@ func (s *survey) git(n Needs) (r repositories, err error) {
 // above is what stands in front of the project.
 func (r *repositories) above() []string {
 	return []string{frozen.Layer(r.Folder), frozen.Restored(r.Folder)}
+}
+
+// borrowed are words on objects that git lacks.
+func (r *repositories) borrowed() (out []string) {
+	for _, store := range r.Borrows {
+		out = append(out, fmt.Sprintf("git lacks the objects that are in %q, which isn't shown, and may be of no use; git repack -ad, and the file .git/objects/info/alternates removed then, has them in the project", store))
+	}
+	return out
 }
 
 // stores are the object stores that are shown as they are.
