@@ -2,7 +2,9 @@ package scratch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -39,8 +41,8 @@ type losses struct{ over, left, hidden, older []string }
 
 // branch is what may be merged into.
 type branch struct {
-	hash, name string
-	out        bool // it is checked out
+	hash, name string // no hash where there is no commit yet
+	out        bool   // it is checked out
 }
 
 // compare says of each tip what its merge would take from the project's branches. What
@@ -101,15 +103,16 @@ func (l *losses) words(name string) (out []string) {
 func (s *Scratch) branches(ctx context.Context, r *repository) (out []branch, err error) {
 	list, err := s.real(ctx, r, call{}, "for-each-ref", "--format=%(objectname) %(HEAD)%(refname)", "refs/heads")
 	head, failure := s.real(ctx, r, call{}, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	out = []branch{{name: "what is checked out", out: true}}
 	if failure == nil { // else there is no commit yet
-		out = append(out, branch{hash: strings.TrimSpace(string(head)), name: "what is checked out", out: true})
+		out[0].hash = strings.TrimSpace(string(head))
 	}
 	for line := range strings.Lines(string(list)) {
 		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
 		name, checkedOut := strings.CutPrefix(ref, "*")
 		name = strings.TrimPrefix(strings.TrimSpace(name), "refs/heads/")
 		switch {
-		case checkedOut && len(out) > 0:
+		case checkedOut:
 			out[0].name = name
 		default:
 			out = append(out, branch{hash: hash, name: name})
@@ -197,12 +200,9 @@ func (a *apart) changes(ctx context.Context, commits []byte) ([]differs, error) 
 
 // losses compares a tip with a branch.
 func (a *apart) losses(ctx context.Context, planned Goes, b branch, tip string) (l losses, err error) {
-	found, err := a.git(ctx, nil, "merge-base", b.hash, tip)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return l, nil // they have nothing in common, and git refuses to merge them
-	}
-	base := strings.TrimSpace(string(found))
+	none := hex.EncodeToString(git.Object("tree", 0, len(tip)/2).Sum(nil))
+	b.hash = cmp.Or(b.hash, none)
+	base, err := a.base(ctx, b.hash, tip, none)
 	agents, err := a.trees(ctx, err, base, tip)
 	persons, err := a.trees(ctx, err, base, b.hash)
 	if err != nil {
@@ -236,6 +236,20 @@ func (a *apart) losses(ctx context.Context, planned Goes, b branch, tip string) 
 	}
 	l.older, err = a.older(ctx, base, kept)
 	return l, err
+}
+
+// base is what a branch and a tip went on from; none if they have nothing in common: git
+// refuses to merge them then, unless there is no commit yet, and picks all the same.
+func (a *apart) base(ctx context.Context, branch, tip, none string) (string, error) {
+	if branch == none {
+		return none, nil
+	}
+	found, err := a.git(ctx, nil, "merge-base", branch, tip)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return none, nil
+	}
+	return strings.TrimSpace(string(found)), err
 }
 
 // deletes notes a file that a tip lacks, unless what is shown beside it deletes it, or the

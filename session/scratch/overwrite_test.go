@@ -22,6 +22,31 @@ func TestWhatAMergeWouldWriteOverThatGitHad(t *testing.T) {
 	}
 }
 
+// Where there is no history in common a merge, or a pick, writes over all the same.
+func TestWhatIsWrittenOverWithoutAHistory(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(r *rig)
+		does   string
+		into   string
+	}{
+		"there is none yet": {func(r *rig) { r.git("", "init", "-q", "-b", "main") }, "", "what is checked out"},
+		"another one":       {func(r *rig) { r.commitAll("") }, "git checkout -q --orphan topic; git rm -qr --cached .; ", "main"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, map[string]string{".gitignore": ".env\n", "a.txt": "one\n"})
+			test.before(r)
+			r.write(".env", "SECRET\n")
+			state := r.agent(asAda + test.does + `echo FAKE >.env; git add -f .env a.txt; git commit -qm x`)
+			got, err := r.Commits(t.Context(), state, deletions(state))
+			r.must(err)
+			if len(got.List) != 1 || got.List[0].Danger != "merged into "+test.into+" it writes over 1 file that git has no copy of: .env" {
+				t.Errorf("it is said %+v, %s", got.List, notes(got))
+			}
+		})
+	}
+}
+
 // What git ignores it has no copy of, and writes over: a plan says so first.
 func TestWhatAMergeWouldWriteOver(t *testing.T) {
 	const over = "merged into main it writes over 1 file that git has no copy of: "
