@@ -8,7 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +36,7 @@ const modeSubmodule = "160000"
 // in the way of it. Made is what the tip has added in the end; tracked says whether git
 // has what is at a path.
 func (a *apart) overwritten(ctx context.Context, branch, tip string, made []differs, tracked func(string) bool) (out []string, err error) {
-	passing, err := a.passing(ctx, branch, tip, made)
+	passing, ignores, err := a.passing(ctx, branch, tip, made)
 	if made = append(made, passing...); err == nil && len(made) > maxMade {
 		err = fmt.Errorf("it adds more than %d files", maxMade)
 	}
@@ -51,14 +53,39 @@ func (a *apart) overwritten(ctx context.Context, branch, tip string, made []diff
 			out = append(out, at)
 		}
 	}
+	if !ignores {
+		out = a.ignored(ctx, root, out)
+	}
 	return out, nil
 }
 
-// passing is what commits that would be picked one by one add, and a later one removes.
-func (a *apart) passing(ctx context.Context, branch, tip string, made []differs) (out []differs, err error) {
+// ignored are those of a working tree's paths that git ignores: it refuses to write over
+// others. All are, if it can't tell.
+func (a *apart) ignored(ctx context.Context, root string, paths []string) []string {
+	var ask strings.Builder
+	for _, p := range paths {
+		ask.WriteString(filepath.Join(root, p) + "\x00")
+	}
+	list, err := a.s.real(ctx, a.r, call{
+		in:  strings.NewReader(ask.String()),
+		env: []string{"GIT_DIR=" + a.s.metadata(a.r), "GIT_WORK_TREE=" + root},
+	}, "check-ignore", "-z", "--stdin")
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		return paths
+	}
+	is := make(map[string]bool)
+	for p := range strings.SplitSeq(string(list), "\x00") {
+		is[p] = true
+	}
+	return slices.DeleteFunc(paths, func(p string) bool { return !is[filepath.Join(root, p)] })
+}
+
+// passing is what commits that would be picked one by one add, and a later one removes;
+// and whether one changes what git ignores when the next is picked.
+func (a *apart) passing(ctx context.Context, branch, tip string, made []differs) (out []differs, ignores bool, err error) {
 	commits, err := a.git(ctx, nil, "rev-list", "--reverse", "--topo-order", "--no-merges", tip, "^"+branch)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	all, err := a.changes(ctx, commits)
 	known := make(map[string]bool)
@@ -71,8 +98,9 @@ func (a *apart) passing(ctx context.Context, branch, tip string, made []differs)
 			out = append(out, d)
 		}
 		known[d.path] = true
+		ignores = ignores || filepath.Base(d.path) == ".gitignore"
 	}
-	return out, err
+	return out, ignores, err
 }
 
 // inTheWay is what of a working tree an added path takes the place of; "" for nothing. No

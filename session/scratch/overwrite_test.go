@@ -58,6 +58,8 @@ func TestWhatAMergeWouldWriteOver(t *testing.T) {
 		"a file for a folder":       {`rm -rf build; echo f >build; git add -f build`, over + "build/in/precious"},
 		"a folder for a file":       {`rm local.cfg; mkdir local.cfg; echo f >local.cfg/x; git add -f local.cfg`, over + "local.cfg"},
 		"a file below a link":       {`rm link; mkdir link; echo f >link/x; git add -f link`, over + "link"},
+		"what git refuses":          {`rm -r seen; echo theirs >seen; git add seen`, ""},
+		"what it ignores by then":   {`rm -r seen; echo seen >>.gitignore; git add .gitignore; git commit -qm y; echo theirs >seen; git add -f seen`, over + "seen/file"},
 		"one that goes again":       {`echo FAKE >.env; git add -f .env; git commit -qm mid; git rm -q --cached .env; git add new`, over + ".env"},
 		"beside what is there":      {`mkdir -p build/in; echo f >build/in/new; echo n >new; git add -f build/in/new new`, ""},
 		"a folder of git's for one": {`git rm -rq dir; echo f >dir; git add dir`, ""},
@@ -74,6 +76,7 @@ func TestWhatAMergeWouldWriteOver(t *testing.T) {
 			r.write("local.cfg", "mine\n")
 			r.write("build/in/precious", "art\n")
 			r.write("../keep", "else\n")
+			r.write("seen/file", "untracked\n")
 			r.must(os.Symlink("nowhere", filepath.Join(r.project, "link")))
 			for _, n := range []string{"1", "2", "3", "4", "5"} {
 				r.write("many/"+n, n)
