@@ -105,7 +105,7 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, goes Goe
 		if len(r.commits) > maxCommits {
 			return fmt.Errorf("it has more than %d new commits, which is more than can be listed", maxCommits)
 		}
-		if err = r.name(string(refs)); err == nil && goes != nil {
+		if err = r.name(string(refs)); err == nil {
 			s.compare(ctx, r, goes, dir, prefix+"pack")
 		}
 		return err

@@ -94,18 +94,7 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 // of the real repository leads to, so that nothing comes along that wasn't listed but what
 // the host had when the session began, and has let go of.
 func (s *Scratch) before(ctx context.Context, r *repository) (out []string, err error) {
-	known := make(map[string]bool, len(r.commits))
-	for i := range r.commits {
-		known[r.commits[i].hash] = true
-	}
-	for i := range r.commits {
-		for _, p := range r.commits[i].parents {
-			if !known[p] {
-				known[p] = true
-				out = append(out, p)
-			}
-		}
-	}
+	out = r.onTopOf()
 	with := func() call { return call{in: strings.NewReader(strings.Join(out, "\n")), env: []string{s.stores(r)}} }
 	kinds, err := s.real(ctx, r, with(), "cat-file", "--batch-check=%(objecttype)")
 	if err == nil && string(kinds) != strings.Repeat("commit\n", len(out)) {
@@ -122,6 +111,23 @@ func (s *Scratch) before(ctx context.Context, r *repository) (out []string, err 
 		}
 	}
 	return out, err
+}
+
+// onTopOf are the parents of new commits that aren't new.
+func (r *repository) onTopOf() (out []string) {
+	known := make(map[string]bool, len(r.commits))
+	for i := range r.commits {
+		known[r.commits[i].hash] = true
+	}
+	for i := range r.commits {
+		for _, p := range r.commits[i].parents {
+			if !known[p] {
+				known[p] = true
+				out = append(out, p)
+			}
+		}
+	}
+	return out
 }
 
 // fetch copies a bundle out of a folder where the sandbox can write, and fetches

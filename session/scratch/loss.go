@@ -48,7 +48,7 @@ type branch struct {
 // compare says of each tip what its merge would take from the project's branches. What
 // can't be told is said as well.
 func (s *Scratch) compare(ctx context.Context, r *repository, goes Goes, dir, pack string) {
-	if len(r.tips) == 0 {
+	if len(r.tips) == 0 || goes == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, compareFor)
@@ -158,16 +158,6 @@ func (a *apart) git(ctx context.Context, in io.Reader, args ...string) ([]byte, 
 	return a.s.real(ctx, a.r, call{in, env, true}, args...)
 }
 
-// differs is a path that one tree has in another way than another.
-type differs struct {
-	was, is  string // hashes; of zeros alone where there is none
-	from, to string // modes
-	path     string
-}
-
-func (d differs) gone() bool { return strings.Trim(d.is, "0") == "" }
-func (d differs) made() bool { return strings.Trim(d.was, "0") == "" }
-
 // trees lists what differs between two commits' trees, unless something failed before.
 func (a *apart) trees(ctx context.Context, failed error, from, to string) ([]differs, error) {
 	if failed != nil {
@@ -178,18 +168,6 @@ func (a *apart) trees(ctx context.Context, failed error, from, to string) ([]dif
 		return nil, err
 	}
 	return raw(out), nil
-}
-
-// raw reads git's raw list of differences, and passes over what is none.
-func raw(out []byte) (list []differs) {
-	fields := strings.Split(string(out), "\x00")
-	for i := 0; i+1 < len(fields); i++ {
-		if f := strings.Fields(fields[i]); len(f) == 5 && strings.HasPrefix(f[0], ":") {
-			i++
-			list = append(list, differs{from: f[0][1:], to: f[1], was: f[2], is: f[3], path: fields[i]})
-		}
-	}
-	return list
 }
 
 // changes lists what each of some commits changed, in their order.
@@ -208,33 +186,16 @@ func (a *apart) losses(ctx context.Context, planned Goes, b branch, tip string) 
 	if err != nil {
 		return l, err
 	}
-	theirs, goes := make(map[string]differs), make(map[string]bool)
-	for _, d := range persons {
-		theirs[d.path] = d
-	}
-	var kept, made []differs
-	for _, d := range agents {
-		goes[d.path] = d.gone()
-		switch other, both := theirs[d.path]; {
-		case !both && d.made(), both && other.gone() && !d.gone(): // what is there is untracked
-			made = append(made, d)
-		case both: // git doesn't merge it without asking
-		case d.gone():
-			a.deletes(&l, planned, b, d.path)
-		default:
-			kept = append(kept, d)
-		}
+	c := parts(agents, persons)
+	for _, p := range c.gone {
+		a.deletes(&l, planned, b, p)
 	}
 	if b.out {
-		l.over, err = a.overwritten(ctx, b.hash, tip, made, func(p string) bool {
-			other, changed := theirs[p]
-			return changed && !other.gone() || goes[p] && !changed
-		})
-		if err != nil {
+		if l.over, err = a.overwritten(ctx, b.hash, tip, c); err != nil {
 			return l, err
 		}
 	}
-	l.older, err = a.older(ctx, base, kept)
+	l.older, err = a.older(ctx, base, c.kept)
 	return l, err
 }
 
@@ -289,11 +250,6 @@ func (a *apart) older(ctx context.Context, base string, kept []differs) (out []s
 	}
 	slices.Sort(out)
 	return out, err
-}
-
-// back says whether what a difference changed is as it was at an earlier time.
-func (d differs) back(mode, hash string) bool {
-	return d.is != d.was && d.is == hash || d.to != d.from && d.to == mode
 }
 
 // known are the differences, by path, that may not be new, and those paths by line: the

@@ -33,11 +33,11 @@ const (
 const modeSubmodule = "160000"
 
 // overwritten are the paths of the project's at which a tip adds something else, or that are
-// in the way of it. Made is what the tip has added in the end; tracked says whether git
-// has what is at a path.
-func (a *apart) overwritten(ctx context.Context, branch, tip string, made []differs, tracked func(string) bool) (out []string, err error) {
-	passing, ignores, err := a.passing(ctx, branch, tip, made)
-	if made = append(made, passing...); err == nil && len(made) > maxMade {
+// in the way of it.
+func (a *apart) overwritten(ctx context.Context, branch, tip string, c *change) (out []string, err error) {
+	passing, ignores, err := a.passing(ctx, branch, tip, c.made)
+	made := append(c.made, passing...)
+	if err == nil && len(made) > maxMade {
 		err = fmt.Errorf("it adds more than %d files", maxMade)
 	}
 	root, said := a.s.root(a.r), make(map[string]bool)
@@ -48,7 +48,7 @@ func (a *apart) overwritten(ctx context.Context, branch, tip string, made []diff
 		if err != nil {
 			return nil, err
 		}
-		if at := inTheWay(root, d, tracked); at != "" && !said[at] {
+		if at := inTheWay(root, d, c.tracked); at != "" && !said[at] {
 			said[at] = true
 			out = append(out, at)
 		}
@@ -109,28 +109,35 @@ func inTheWay(root string, d differs, tracked func(string) bool) string {
 	if !filepath.IsLocal(d.path) || tracked(d.path) {
 		return "" // git writes no such path, or has what is there
 	}
-	for i, c := range d.path + "/" {
+	for i, c := range d.path {
 		if c != '/' {
 			continue
 		}
 		at := d.path[:i]
-		file := filepath.Join(root, at)
-		switch info, err := os.Lstat(file); {
-		case err != nil:
+		info, err := os.Lstat(filepath.Join(root, at))
+		if err != nil || !info.IsDir() && tracked(at) {
 			return ""
-		case info.IsDir() && i < len(d.path):
-		case info.IsDir():
-			if d.to == modeSubmodule {
-				return "" // git leaves what is in the folder
-			}
-			return untracked(root, at, tracked)
-		case tracked(at) || i == len(d.path) && sameBlob(file, info, d.is):
-			return ""
-		default:
+		}
+		if !info.IsDir() {
 			return at
 		}
 	}
-	return ""
+	return replaced(root, d, tracked)
+}
+
+// replaced is that of a path in whose folder nothing is in the way.
+func replaced(root string, d differs, tracked func(string) bool) string {
+	file := filepath.Join(root, d.path)
+	info, err := os.Lstat(file)
+	switch {
+	case err != nil || info.IsDir() && d.to == modeSubmodule: // git leaves what is in such a folder
+		return ""
+	case info.IsDir():
+		return untracked(root, d.path, tracked)
+	case sameBlob(file, info, d.is):
+		return ""
+	}
+	return d.path
 }
 
 // untracked is a file in a folder that git doesn't have; "" where there is none.
