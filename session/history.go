@@ -85,9 +85,12 @@ func (s *Session) sayWhence(why string) {
 	g := s.outfit.Git
 	was, is := git.CheckedOut(g.Project, g.Of), git.CheckedOut(g.Project, git.Here)
 	words := "git: goes on from what the project has checked out by now, " + head(is) + "; it was " + head(was)
-	if why != "" {
+	if has := g.Tip(was); why != "" {
+		if has.Commit == "" && has.Branch == was.Branch { // nothing was committed there
+			has.Commit = was.Commit
+		}
 		words = "git: the project has " + head(is) + " checked out by now; " + why +
-			", and the session goes on from " + head(was) + ": what it commits is to be merged or picked"
+			", and the session goes on from " + head(has) + ": what it commits is to be merged or picked"
 	}
 	if was != is {
 		s.past.gitWords = append(s.past.gitWords, words)
@@ -226,7 +229,7 @@ func (s *Session) hostGit(ctx context.Context, repository string, args ...string
 
 // head is a commit and its branch, as people say it.
 func head(c git.Checked) string {
-	commit := cmp.Or(c.Commit, "no commit")
+	commit := api.Escape(cmp.Or(c.Commit, "no commit"))
 	return frozen.Name(c.Branch) + " at " + commit[:min(len(commit), 10)]
 }
 

@@ -32,7 +32,7 @@ func (g Git) Apart(ask func(args ...string) (string, error)) string {
 	default:
 		words = append(words, "the host's "+Name(is.Branch)+" "+more(was.Commit, is.Commit, ask))
 	}
-	if g.MayOwn() && !merged(g.tip(was), is.Commit, ask) {
+	if g.MayOwn() && !merged(g.Tip(was).Commit, is.Commit, ask) {
 		words = append(words, "own history")
 	}
 	return strings.Join(words, "; ")
@@ -103,20 +103,26 @@ func (g Git) upper() (root *os.Root, own, common string, err error) {
 	return root, g.At, ".", err
 }
 
-// tip is the commit that the session has checked out, as far as it may be the agent's.
-func (g Git) tip(was git.Checked) string {
+// Tip is what the session has checked out, if that was this when it was taken. The commit
+// is "" where the session's git didn't write it.
+func (g Git) Tip(was git.Checked) (is git.Checked) {
+	is.Branch = was.Branch
 	root, own, common, err := g.upper()
 	if err != nil {
-		return ""
+		return is
 	}
 	defer root.Close()
 	if text := line(root, filepath.Join(own, "HEAD")); text != "" {
-		was.Branch = strings.TrimSpace(strings.TrimPrefix(text, "ref:"))
+		name, branch := strings.CutPrefix(text, "ref:")
+		if !branch {
+			return git.Checked{Commit: name}
+		}
+		is.Branch = strings.TrimSpace(name)
 	}
-	if !filepath.IsLocal(was.Branch) {
-		return ""
+	if filepath.IsLocal(is.Branch) {
+		is.Commit = line(root, filepath.Join(common, is.Branch))
 	}
-	return line(root, filepath.Join(common, was.Branch)) // "": it isn't known
+	return is
 }
 
 // line is what a regular file below a folder begins with; "" if there is none.
@@ -135,7 +141,7 @@ func line(root *os.Root, name string) string {
 
 // merged says whether what the host has checked out has a commit in it.
 func merged(tip, is string, ask func(args ...string) (string, error)) bool {
-	if ask == nil || is == "" || len(tip) < 40 || strings.Trim(tip, "0123456789abcdef") != "" {
+	if ask == nil || is == "" || !isHash(tip) {
 		return false
 	}
 	_, err := ask("merge-base", "--is-ancestor", tip, is)

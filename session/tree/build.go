@@ -10,6 +10,7 @@ import (
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/base"
+	"stepbox/session/frozen"
 	"stepbox/session/outfit"
 )
 
@@ -245,6 +246,7 @@ func (t *Tree) overUpper(at *File, up *manifest.Node) {
 // ownFolders says of which repositories the own folders aren't what they were, for
 // they aren't in the record.
 func (t *Tree) ownFolders(ctx context.Context) {
+	had := frozen.Git{Project: t.Session.Folder, Folder: t.source.Store.SessionDir(t.Session.ID)}
 	for i := range t.repos {
 		r := &t.repos[i]
 		at := manifest.Join(r.Path, ".git")
@@ -253,7 +255,7 @@ func (t *Tree) ownFolders(ctx context.Context) {
 			t.gap(at, "git's own folder isn't in the record, and "+err.Error())
 			continue
 		}
-		g := git.Open(dir, outfit.Person(t.source.Home, t.source.Env))
+		g := git.OpenAs(dir, outfit.Person(t.source.Home, t.source.Env), had.Of)
 		root, _ := g.Root()
 		commit, branch := g.Head()
 		switch {
@@ -262,7 +264,7 @@ func (t *Tree) ownFolders(ctx context.Context) {
 		case r.Prefix != "" || root != dir:
 			t.gap(at, "the repository lies outside of the project: it is as it is now, without what the session wrote there")
 		case commit != r.Commit || branch != r.Branch:
-			t.gap(at, fmt.Sprintf("git's own folder isn't in the record but for what the session wrote in it; the rest is as it is now, at commit %s and not at %s", short(commit), short(r.Commit)))
+			t.gap(at, fmt.Sprintf("git's own folder isn't in the record but for what the session wrote in it; the rest is as the session had it last, at commit %s and not at %s", short(commit), short(r.Commit)))
 		}
 		if ctx.Err() != nil {
 			return
