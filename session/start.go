@@ -248,6 +248,9 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 		s.tellVariables()
 		s.tellPrevious(before)
 		s.openPorts(s.box)
+		for _, words := range s.outfit.NoGit {
+			s.note(true, "%s", api.Escape(words))
+		}
 		for _, b := range s.unread {
 			s.note(true, "a profile of yours isn't used: %s", api.Escape(b.Err.Error()))
 		}
@@ -390,8 +393,5 @@ func warnings(of *outfit.Outfit) (out []string) {
 	for _, store := range of.Unkept {
 		out = append(out, "what git gc or prune takes out of "+api.Escape(store)+" is gone for the session as well: it is on another filesystem than Stepbox's data (STEPBOX_DATA), and too large to be copied")
 	}
-	if of.NoGit != "" {
-		out = append(out, "git can't be used: the project's repository isn't shown: "+api.Escape(of.NoGit))
-	}
-	return out
+	return append(out, api.EscapeAll(of.NoGit)...)
 }

@@ -61,7 +61,7 @@ type Outfit struct {
 	// Authorities are whom the person's variables have programs trust.
 	Authorities []Authority
 	Unkept      []string // object stores of which the session keeps nothing that the host throws away
-	NoGit       string   // why the project's repository, which is outside of it, isn't shown; "" when it is, or there is none
+	NoGit       []string // what git hasn't inside, in words
 }
 
 // For looks at the project and makes the folders that a sandbox needs.
@@ -120,7 +120,7 @@ func For(n Needs) (*Outfit, error) {
 	}
 	return &Outfit{
 		Undecided: undecided,
-		Dirs:      dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, trusted.unshown, repositories.borrowed()), Authorities: trusted.authorities, Unset: unset, Lacking: lacking, NoGit: repositories.NoGit, Unkept: repositories.Lost(), Git: repositories.Git, Committed: found.committed, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: repositories.Redacted, Whole: found.whole,
+		Dirs:      dirs(shown), Caches: targets(builds), Unshown: slices.Concat(gone, trusted.unshown), Authorities: trusted.authorities, Unset: unset, Lacking: lacking, NoGit: repositories.lacks(), Unkept: repositories.Lost(), Git: repositories.Git, Committed: found.committed, Unhooked: unhooked, Ignores: found.ignores, Hidden: found.hidden, Redacted: repositories.Redacted, Whole: found.whole,
 		Spec: runner.Spec{
 			StateDir: n.StateDir, Workspace: n.Workspace, Cwd: n.Workspace, Home: n.HomeDir, HomeTarget: n.Home,
 			Hidden: slices.Concat(found.hidden, found.toCome), ReadOnly: fixed, Above: repositories.above(), Outer: repositories.Outer, OuterLower: frozen.OuterLayer(repositories.Folder),

@@ -49,8 +49,11 @@ func (r *repositories) above() []string {
 	return []string{frozen.Layer(r.Folder), frozen.Restored(r.Folder)}
 }
 
-// borrowed are words on objects that git lacks.
-func (r *repositories) borrowed() (out []string) {
+// lacks are words on what git hasn't inside.
+func (r *repositories) lacks() (out []string) {
+	if r.NoGit != "" {
+		out = append(out, "git can't be used: the project's repository isn't shown: "+r.NoGit)
+	}
 	for _, store := range r.Borrows {
 		out = append(out, fmt.Sprintf("git lacks the objects that are in %q, which isn't shown, and may be of no use; git repack -ad, and the file .git/objects/info/alternates removed then, has them in the project", store))
 	}
