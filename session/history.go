@@ -249,6 +249,13 @@ func (s *Session) putBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, dir := range g.Folders() {
+		at := filepath.Join(g.Project, dir)
+		recorded := slices.ContainsFunc(now.Repositories, func(r base.Repository) bool { return r.Path == dir })
+		if !recorded && git.CheckedOut(at, g.Of) != git.CheckedOut(at, git.Here) {
+			s.past.gitWords = append(s.past.gitWords, "git: "+api.Escape(dir)+" has another commit checked out in the project by now, and its files show through, since the project's git ignores it: what the agent commits there could hold them")
+		}
+	}
 	list := frozen.Since(then, now, covered(s.past.found.Manifest), s.added(options.Person))
 	lost, err := g.PutBack(ctx, list, frozen.Contents{Blobs: s.blobs, Body: func(ctx context.Context, e *manifest.Entry) ([]byte, error) {
 		return s.files.Read(ctx, &diff.File{Entry: *e}, maxPutBack)

@@ -273,6 +273,7 @@ func (g Git) borrows(store string) (out []string) {
 		if !filepath.IsAbs(at) {
 			at = filepath.Join(store, at)
 		}
+		at = filepath.Clean(at)
 		if !manifest.Within(at, g.Project) && (g.Outer == "" || !manifest.Within(at, g.Outer)) {
 			out = append(out, at)
 		}
