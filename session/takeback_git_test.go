@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
 
@@ -81,6 +82,22 @@ func TestTakeBackMergedCommit(t *testing.T) {
 			t.Errorf("%s git says %q, want %q", when, got, log)
 		}
 	}
+	var last api.Checkpoint
+	for e, err := range d.read.Recorded(t.Context(), d.ID(), 0) {
+		d.must(err)
+		if e.Checkpoint != nil && e.Checkpoint.Action == 0 {
+			last = *e.Checkpoint
+		}
+	}
+	m, err := manifest.Load(t.Context(), bodies{d.store}, hash(t, last.Root))
+	d.must(err)
+	for path, e := range m.All() {
+		if dir, _ := manifest.Split(path); e.Opaque && dir == ".git/objects" {
+			if _, err := os.Lstat(filepath.Join(d.project, path)); err == nil {
+				t.Errorf("by the record %s hides objects of the project's", path)
+			}
+		}
+	}
 	fine("resumed,", "third\nsecond\nfirst")
 	targets := []api.RollbackTarget{only(n), api.Before(n), {Selection: &api.Selection{}}}
 	for i, name := range []string{"alone", "to before", "all"} {
@@ -100,7 +117,7 @@ func TestTakeBackMergedCommit(t *testing.T) {
 		}
 		fine(name+",", "third\nsecond\nfirst")
 	}
-	last := d.run(committing + "echo 4 >f; git commit -qam fourth")
-	d.take(only(last))
+	fourth := d.run(committing + "echo 4 >f; git commit -qam fourth")
+	d.take(only(fourth))
 	fine("a later one taken back,", "third\nsecond\nfirst")
 }

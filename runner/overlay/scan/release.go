@@ -135,12 +135,17 @@ func (r *releaser) history(path string, n, was *manifest.Node, low *lower.Folder
 	for c := range n.Sub.All() {
 		at, old := manifest.Join(path, c.Name), was.Sub.Find(c.Name)
 		if c.Kind == manifest.KindDir {
-			rest, now, err := r.history(at, c, old, sub)
+			rest, now, err := r.shared(at, c, old, sub)
 			if err != nil {
 				return nil, nil, err
 			}
-			if stays = append(stays, rest); now != old {
+			if now != old {
 				fresh[c.Name] = now
+			}
+			if rest != nil {
+				stays = append(stays, rest)
+			} else {
+				r.list = append(r.list, released{at, c})
 			}
 			continue
 		}
@@ -164,6 +169,24 @@ func (r *releaser) history(path string, n, was *manifest.Node, low *lower.Folder
 		return n, was, nil
 	}
 	return &manifest.Node{Entry: n.Entry, Sub: manifest.NewDir(stays, n.Sub)}, was.With(fresh), nil
+}
+
+// shared is history for a folder in a repository's own, which the lower may have by now, too:
+// objects whose names begin alike are in one folder, whoever made them.
+func (r *releaser) shared(path string, n, was *manifest.Node, low *lower.Folder) (left, known *manifest.Node, err error) {
+	if was == nil || was.Kind == manifest.KindWhiteout {
+		e, err := low.Find(r.ctx, n.Name)
+		if err == nil && e != nil {
+			err = low.Complete(r.ctx, e)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if up := (&manifest.Manifest{Root: r.found}).Lookup(path); e != nil && e.Kind == n.Kind && up != nil && !up.Opaque {
+			return r.own(path, n, e, low)
+		}
+	}
+	return r.history(path, n, was, low)
 }
 
 // unknown stands for what the Base has in a directory that the sandbox made.
