@@ -385,7 +385,9 @@ func (s *Sandbox) boundShared(ctx context.Context) string {
 }
 
 const (
-	// tasksKept are for the supervisor to grow by, and for who looks at the session.
+	// tasksKept are for the supervisor to grow by, and for who looks at the session: at
+	// least so many, and a quarter of what the user's other programs leave now, since
+	// these grow too.
 	tasksKept = 48
 	// tasksLeast is what the agent gets however little is left.
 	tasksLeast = 24
@@ -411,7 +413,8 @@ func leftTasks(want int64, holder int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	left := max(int64(bound)-used-tasksKept, tasksLeast)
+	free := int64(bound) - used
+	left := max(free-max(tasksKept, free/4), tasksLeast)
 	if want > 0 && left >= want {
 		left = 0
 	}

@@ -144,8 +144,9 @@ func TestHiddenDamageIsSaid(t *testing.T) {
 			w.back(first, func() {})
 			left, err := w.read.Changes(t.Context(), w.ID(), api.Scope{}, api.Page{})
 			w.must(err)
-			if left.Total != 0 {
-				t.Errorf("taken back, %v differ", left.Files)
+			// Objects stay: nobody but what names them is told of them.
+			if differ := slices.DeleteFunc(left.Files, func(f api.Change) bool { return strings.HasPrefix(f.Path, ".git/objects/") }); len(differ) > 0 {
+				t.Errorf("taken back, %v differ", differ)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -89,14 +90,21 @@ func (s *Session) apart() string {
 		defer cancel()
 		key := strings.Join(args, " ") // they name commits, of which it stays true
 		if known, ok := s.gitSaid.Load(key); ok {
-			return known.(string), nil
+			return known.(gitAnswer).words, known.(gitAnswer).no
 		}
 		out, err := s.hostGit(ctx, "", args...)
-		if err == nil {
-			s.gitSaid.Store(key, string(out))
+		var exit interface{ ExitCode() int }
+		if err == nil || errors.As(err, &exit) && exit.ExitCode() > 0 { // its code is an answer
+			s.gitSaid.Store(key, gitAnswer{string(out), err})
 		}
 		return string(out), err
 	})
+}
+
+// gitAnswer is what the person's git said.
+type gitAnswer struct {
+	words string
+	no    error
 }
 
 // askFor bounds how long the person's git is asked.
