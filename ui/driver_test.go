@@ -3,9 +3,11 @@ package ui
 import (
 	"encoding/base64"
 	"os"
+	"os/signal"
 	"reflect"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +26,10 @@ import (
 
 func TestMain(m *testing.M) {
 	time.Local = time.UTC // golden screens have times of day in them
+	// What the runtime makes for signals, once, would be of the first test's bubble.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGWINCH)
+	signal.Stop(signals)
 	goleak.VerifyTestMain(m)
 }
 

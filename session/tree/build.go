@@ -246,7 +246,6 @@ func (t *Tree) overUpper(at *File, up *manifest.Node) {
 // ownFolders says of which repositories the own folders aren't what they were, for
 // they aren't in the record.
 func (t *Tree) ownFolders(ctx context.Context) {
-	had := frozen.Git{Project: t.Session.Folder, Folder: t.source.Store.SessionDir(t.Session.ID)}
 	for i := range t.repos {
 		r := &t.repos[i]
 		at := manifest.Join(r.Path, ".git")
@@ -255,6 +254,7 @@ func (t *Tree) ownFolders(ctx context.Context) {
 			t.gap(at, "git's own folder isn't in the record, and "+err.Error())
 			continue
 		}
+		had := frozen.Git{Project: t.Session.Folder, Folder: t.source.Store.SessionDir(t.Session.ID)}
 		g := git.OpenAs(dir, outfit.Person(t.source.Home, t.source.Env), had.Of)
 		root, _ := g.Root()
 		commit, branch := g.Head()
