@@ -38,6 +38,7 @@ type action struct {
 	atExit   *files.Checkpoint
 	exiting  bool         // its last leader is about to end
 	untold   bool         // it has ended, and what it changed is being found out: nobody is told before
+	proc     proc         // where it formed
 	beside   bool         // what started it has started something else since
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"stepbox/runner/gate"
@@ -151,10 +152,15 @@ func (l *actions) commands() []files.Command {
 	return out
 }
 
-// goesOn notes what the process that starts something hasn't waited for.
-func (l *actions) goesOn(parent *process) {
-	for _, a := range l.alive() {
-		if parent != nil && a.parent != nil && a.parent.proc == parent.proc {
+// goesOn notes of an action that forms, and of others, held or run, whether what started
+// one hasn't waited for it, but started another after it.
+func (l *actions) goesOn(a *action) {
+	for _, o := range slices.AppendSeq(l.alive(), maps.Values(l.waiting)) {
+		switch {
+		case a.parent == nil || o.parent == nil || o.parent.proc != a.parent.proc || o == a:
+		case o.proc.forked(a.proc) < 0:
+			o.beside = true
+		default:
 			a.beside = true
 		}
 	}

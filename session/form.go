@@ -121,9 +121,10 @@ func (s *Session) arise(x *judge.Exec, parent *process, doubt string) {
 // form begins an action.
 func (s *Session) form(x *judge.Exec, a *action) {
 	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
+	a.proc = procOf(x)
 	s.actions.hold(a, x)
 	s.actions.forming = append(s.actions.forming, a)
-	s.actions.goesOn(a.parent)
+	s.actions.goesOn(a)
 	// Changes that the agent made by itself until now become an edit, with a
 	// number before this one, and this state is what the action can be
 	// rolled back to.

@@ -20,6 +20,9 @@ func heap() int64 {
 
 // What a supervisor keeps of an action that is over is a line of a list.
 func TestMemoryIsBoundedByWhatLives(t *testing.T) { // alone: it measures the whole process
+	if testing.Short() {
+		t.Skip("short runs are those with the race detector, which keeps things of its own")
+	}
 	const each, most = 150, 2 << 10 // actions; bytes kept of one
 	w := start(t, api.ModeWatch, fmt.Sprintf("export LONG=%s; round() { for ((i = 0; i < %d; i++)); do /bin/true; done; echo done; read x; }; round; round; round",
 		strings.Repeat("x", 4096), each))

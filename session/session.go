@@ -346,8 +346,7 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 	return gate.Options{
 		Exec: func(e *gate.Exec) {
 			if first.CompareAndSwap(false, true) {
-				x := s.judge.First(e, s.profile)
-				s.loop.Submit(func() { onAgent(x) })
+				onAgent(s.judge.First(e, s.profile))
 			} else if s.loop.Started() {
 				x := s.judge.Exec(e, s.profile)
 				s.loop.Submit(func() { s.onExec(x) })

@@ -72,10 +72,10 @@ func (s *Session) begin(ctx context.Context) error {
 	gateway := s.gateway()
 	go s.loop.Run()
 
-	row := make(chan error, 1) // how the session's row was made, once
+	agent := make(chan *judge.Exec, 1) // its own start, once
 	box, err := prepared.Start(ctx, spec, runner.Handlers{
 		Sockets: s.services,
-		Gate:    s.handlers(func(x *judge.Exec) { row <- s.onAgent(x) }),
+		Gate:    s.handlers(func(x *judge.Exec) { agent <- x }),
 		Egress:  gateway,
 	})
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Session) begin(ctx context.Context) error {
 			box.Kill()
 		}
 	})
-	if err := s.attach(ctx, row); err != nil {
+	if err := s.attach(ctx, agent); err != nil {
 		return s.giveUp(err)
 	}
 	go s.ledger.Usage(s.Done(), s.glancer(box))
@@ -194,8 +194,9 @@ func (s *Session) giveUp(err error) error {
 	return err
 }
 
-// attach joins what looks at a running sandbox: its terminal and its files.
-func (s *Session) attach(ctx context.Context, row <-chan error) error {
+// attach joins what looks at a running sandbox: its terminal and its files. The agent is
+// let start once it is known what the files are: what it does first is its doing, too.
+func (s *Session) attach(ctx context.Context, agent <-chan *judge.Exec) error {
 	begin := s.goOn
 	if s.past == nil {
 		first, err := s.firstLook(ctx)
@@ -209,7 +210,7 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 			s.takeBase()
 		}
 	}
-	if err := s.started(ctx, row); err != nil {
+	if err := s.started(ctx, agent); err != nil {
 		return err
 	}
 	term, err := terminal.Open(terminal.Config{
@@ -263,24 +264,17 @@ func (s *Session) attach(ctx context.Context, row <-chan error) error {
 	return s.loop.Do(ctx, func(done func(error)) { s.record(done) })
 }
 
-// started waits until the agent's own start is in the record. An agent may have ended
-// by then, but not one that was never let start.
-func (s *Session) started(ctx context.Context, row <-chan error) error {
+// started lets the agent start, and waits until that is in the record. An agent may
+// have ended by then, but not one that was never let start.
+func (s *Session) started(ctx context.Context, agent <-chan *judge.Exec) error {
 	select {
-	case err := <-row:
-		return err
+	case x := <-agent:
+		return s.loop.Do(ctx, func(done func(error)) { done(s.onAgent(x)) })
 	case <-s.box.Exited():
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	// The loop lets it start, and says so after that: a turn later it has.
-	_ = s.loop.Call(ctx, func() {}) // ended, it has as well
-	select {
-	case err := <-row:
-		return err
-	default:
 		_, err := s.box.Wait()
 		return cmp.Or(err, errors.New("the agent ended before it was started"))
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -213,23 +213,39 @@ func TestEndingAnOrphanLeavesTheAgent(t *testing.T) {
 }
 
 // TestToolServerDoesNotEndSupervision: a command that runs beside the agent, as
-// a tool server does, takes none of the agent's own edits.
+// a tool server does, takes none of the agent's own edits, whenever it was let run.
 func TestToolServerDoesNotEndSupervision(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModeStep, wait+`bash -c 'while :; do read -t 0.02 x <>/tmp/never; done' & wait one; cat a.txt; wait two; echo 2 >two.txt; read x`)
-	q := w.held(0)
-	for q.Title != "cat a.txt" {
-		w.must(w.decide(q, api.AnswerApprove))
-		if strings.HasPrefix(q.Title, "bash") {
-			w.let("one")
-		}
-		q = w.held(q.ID)
-	}
-	w.must(w.decide(q, api.AnswerApprove))
-	w.action("cat's end", func(a api.Action) bool { return a.N == q.Action && a.State == api.ActionEnded })
-	w.let("two")
-	edit := w.held(q.ID)
-	if edit.Subject != api.SubjectEdit || edit.Action <= q.Action || len(edit.Changes) != 1 || edit.Changes[0].Path != "two.txt" {
-		t.Fatalf("held %s of action %d with %v, want an edit of two.txt", edit.Subject, edit.Action, edit.Changes)
+	for name, between := range map[string]string{"it ran first": "wait one; ", "both were held": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, api.ModeStep, wait+`bash -c 'while :; do read -t 0.02 x <>/tmp/never; done' & `+between+`cat a.txt; wait two; echo 2 >two.txt; read x`)
+			server := func(q api.Question) bool { return strings.HasPrefix(q.Title, "bash") }
+			q := w.held(0)
+			w.must(w.decide(q, api.AnswerApprove)) // mkfifo
+			first := w.held(q.ID)
+			if between != "" {
+				w.must(w.decide(first, api.AnswerApprove))
+				w.let("one")
+			}
+			second := w.held(first.ID)
+			if between == "" {
+				w.must(w.decide(first, api.AnswerApprove))
+			}
+			w.must(w.decide(second, api.AnswerApprove))
+			cat := second
+			if server(second) {
+				cat = first
+			} else if !server(first) {
+				t.Fatalf("%q and %q were held", first.Title, second.Title)
+			}
+			w.action("cat's end", func(a api.Action) bool { return a.N == cat.Action && a.State == api.ActionEnded })
+			w.action("the server", func(a api.Action) bool { return a.N == first.Action+second.Action-cat.Action && a.State == api.ActionRunning })
+			w.let("two")
+			edit := w.held(second.ID)
+			if edit.Subject != api.SubjectEdit || edit.Action <= cat.Action || len(edit.Changes) != 1 || edit.Changes[0].Path != "two.txt" {
+				t.Fatalf("held %s of action %d with %v, want an edit of two.txt", edit.Subject, edit.Action, edit.Changes)
+			}
+		})
 	}
 }
