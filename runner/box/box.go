@@ -191,6 +191,10 @@ func Start(ctx context.Context, spec Spec) (*Box, error) {
 	return b, nil
 }
 
+// starting is held while a box starts: what the cgroups library finds out about the host
+// at the first start it keeps in a variable of its package, unguarded.
+var starting sync.Mutex
+
 // runUnder runs a container's first process; libcontainer knows no contexts.
 func runUnder(ctx context.Context, container *libcontainer.Container, process *libcontainer.Process, created *atomic.Int64) error {
 	if err := ctx.Err(); err != nil {
@@ -202,7 +206,9 @@ func runUnder(ctx context.Context, container *libcontainer.Container, process *l
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	})
+	starting.Lock()
 	err := container.Run(process)
+	starting.Unlock()
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
