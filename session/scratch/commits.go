@@ -75,7 +75,7 @@ func said(list []*repository) (out Commits) {
 // gather finds the repositories whose references a state has in another way than
 // the host, and has git list what is new in a sandbox with that state.
 func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, goes Goes) ([]*repository, error) {
-	list := repositories(state)
+	list := repositories(state, func(dir string) bool { return s.isRepository(state, dir) })
 	switch r, err := s.outer(); {
 	case err != nil:
 		list = append(list, &repository{trouble: "the agent can't commit, since the project's repository isn't shown to it: " + err.Error()})
@@ -194,14 +194,15 @@ const listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(obje
 const packScript = `	g pack-objects -q --revs --thin --stdout --filter=blob:none <$n.ask >$n.pack 2>$n.unpacked || rm -f $n.pack
 `
 
-// repositories finds those whose references are in a state's upper.
-func repositories(state *manifest.Manifest) (out []*repository) {
+// repositories finds those whose references are in a state's upper. Is says whether a
+// folder in the project is a repository's.
+func repositories(state *manifest.Manifest, is func(dir string) bool) (out []*repository) {
 	found := make(map[string]bool)
 	if state == nil {
 		return nil
 	}
 	for p, e := range state.All() {
-		dir := ofReference(p)
+		dir := ofReference(p, is)
 		if dir == "" || found[dir] || e.Kind == manifest.KindDir || len(found) == maxRepositories {
 			continue
 		}
@@ -216,22 +217,45 @@ func repositories(state *manifest.Manifest) (out []*repository) {
 	return out
 }
 
-// ofReference is the folder of the repository that a file says something about,
-// by its name: where a branch is, or what is checked out; "" for other files.
-func ofReference(file string) string {
-	before, rest, ok := strings.Cut("/"+file, "/.git/")
-	if !ok || strings.HasPrefix(rest, ours) || strings.Contains("/"+rest, "/logs/") {
-		return ""
-	}
+// isRepository says whether a folder in the project is a repository's: on the host, as the
+// session took it over, or in a state.
+func (s *Scratch) isRepository(state *manifest.Manifest, dir string) bool {
+	at := filepath.Join(s.cfg.Workspace, dir)
+	_, err := os.Lstat(filepath.Join(at, "HEAD"))
+	return err == nil || state.Lookup(dir+"/HEAD") != nil || s.frozen(&repository{dir: dir}, at) != ""
+}
+
+// references are what git keeps them in, in a repository's folder.
+var references = map[string]bool{
+	"HEAD":        true,
+	"packed-refs": true,
+	"refs":        true,
+	"reftable":    true,
+	"worktrees":   true,
+}
+
+// ofReference is the folder of the repository that a file says something about, by where it
+// is: a branch, or what is checked out; "" for other files. A branch, or a submodule, may
+// be called as any folder of git's, and where a submodule's name ends only its folder tells.
+func ofReference(file string, is func(dir string) bool) string {
+	before, rest, _ := strings.Cut("/"+file, "/.git/")
 	dir := strings.TrimPrefix(before+"/.git", "/")
-	module, rest := "", "/"+rest
-	for _, mark := range []string{"/worktrees/", "/refs/", "/HEAD", "/packed-refs"} {
-		if i := strings.Index(rest, mark); i == 0 || i > 0 && strings.HasPrefix(rest, "/modules/") {
-			module = rest[:i]
-			return dir + module
+	for {
+		first, below, _ := strings.Cut(rest, "/")
+		if references[first] && !strings.HasPrefix(rest, ours) {
+			return dir
+		}
+		if first != "modules" {
+			return ""
+		}
+		rest = ""
+		for i, c := range below {
+			if at := dir + "/modules/" + below[:i]; c == '/' && is(at) {
+				dir, rest = at, below[i+1:]
+				break
+			}
 		}
 	}
-	return ""
 }
 
 // name finds out which references lead to new commits, and gives them names that

@@ -165,6 +165,27 @@ func TestCommitsOfAllKindsOfRepositories(t *testing.T) {
 	}
 }
 
+// A branch, or a submodule, may be called as a folder of git's: nothing but its reference
+// tells of its commits.
+func TestNamesThatAreGitsOwn(t *testing.T) {
+	r := newRig(t, map[string]string{"lib/b.txt": "one\n"})
+	r.commitAll("lib")
+	r.git("", "init", "-q", "-b", "fix/logs/rotate")
+	for _, name := range []string{"logs", "deep/refs/worktrees"} {
+		r.git("", "-c", "protocol.file.allow=always", "submodule", "add", "-q", filepath.Join(r.project, "lib"), name)
+		r.git(name, "switch", "-qc", "fix/worktrees/rotate")
+	}
+	r.git("", "commit", "-qm", "first")
+	state := r.agent(asAda + `git commit -qm project --allow-empty
+		for d in logs deep/refs/worktrees; do git -C $d commit -qm "in $d" --allow-empty; done`)
+	got, err := r.fetched("s1", state)
+	r.must(err)
+	want := []string{"fix/logs/rotate project", "fix/worktrees/rotate in deep/refs/worktrees", "fix/worktrees/rotate in logs"}
+	if have := subjects(got.Commits); !slices.Equal(have, want) || len(got.Notes) > 0 {
+		t.Errorf("the commits are %q, %s", have, notes(got.Commits))
+	}
+}
+
 // A repository outside of the project has what the session wrote of it, whatever
 // that is; one that can't be shown has nothing, and says why.
 func TestWhereTheGitFolderIsOutside(t *testing.T) {

@@ -27,7 +27,7 @@ func (s *Scratch) outer() (*repository, error) {
 		return nil, err
 	}
 	changed := false
-	for _, name := range []string{"HEAD", "packed-refs", "refs", "worktrees"} {
+	for name := range references {
 		_ = filepath.WalkDir(filepath.Join(s.cfg.outer(), name), func(_ string, d fs.DirEntry, err error) error {
 			changed = changed || err == nil && !d.IsDir()
 			return nil // what can't be read is of no use
