@@ -165,6 +165,33 @@ func TestCommitsOfAllKindsOfRepositories(t *testing.T) {
 	}
 }
 
+// What was fetched stays, whatever becomes of the agent's branch: a person may have meant
+// to merge it, and git notes nowhere what such a reference was.
+func TestWhatWasFetchedStays(t *testing.T) {
+	r := newRepository(t)
+	fetch := func(script string) Fetched {
+		t.Helper()
+		got, err := r.fetched("s1", r.agent(asAda+`export GIT_COMMITTER_DATE="1700000000 +0100"; `+script))
+		r.must(err)
+		if len(got.Notes) > 0 {
+			t.Fatalf("the notes are %s", notes(got.Commits))
+		}
+		return got
+	}
+	fetch(`git commit -qm "first way" --allow-empty; git switch -qc fix HEAD~1; git commit -qm "a fix" --allow-empty`)
+	first := r.git("", "rev-parse", "refs/stepbox/s1/main")
+	got := fetch(`git commit -qm "other way" --allow-empty; git switch -qc fix/one HEAD~1; git commit -qm "another fix" --allow-empty; git branch fix/two`)
+	if how := strings.Join(got.How, "\n"); !strings.Contains(how, "git log -p ..refs/stepbox/s1/commit-"+first[:12]) || strings.Contains(how, "fix/") {
+		t.Errorf("what to do is\n%s", how)
+	}
+	fetch(`git commit -qm "other way" --allow-empty; git commit -qm "and on" --allow-empty`)
+	refs := strings.Split(r.git("", "for-each-ref", "--format=%(subject)", "refs/stepbox/s1"), "\n")
+	slices.Sort(refs)
+	if want := []string{"a fix", "and on", "another fix", "first way"}; !slices.Equal(refs, want) {
+		t.Errorf("the references are %q", refs)
+	}
+}
+
 // A branch, or a submodule, may be called as a folder of git's: nothing but its reference
 // tells of its commits.
 func TestNamesThatAreGitsOwn(t *testing.T) {

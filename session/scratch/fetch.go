@@ -57,6 +57,9 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 			return nil, nil
 		}
 		before, err := s.before(ctx, r)
+		if err == nil {
+			err = s.keep(ctx, r, ours+session+"/")
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -81,6 +84,9 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 		for _, t := range r.tips[:min(len(r.tips), maxHow)] {
 			out.How = append(out.How, command+"log -p .."+out.Ref+t.name, command+"merge "+out.Ref+t.name, command+"cherry-pick .."+out.Ref+t.name)
 		}
+		for _, name := range r.kept[:min(len(r.kept), maxHow)] {
+			out.How = append(out.How, command+"log -p .."+out.Ref+name)
+		}
 		return nil
 	})
 	out.Commits = said(list)
@@ -88,6 +94,48 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 		out.List[i] = shown[slices.Index(plain, c)]
 	}
 	return out, err
+}
+
+// keep has what was fetched before stay though the agent's branch, amended or reset since,
+// leads to it no more: as a commit on no branch. A branch whose name is a folder of a
+// fetched one's, or the other way round, is named by its commit.
+func (s *Scratch) keep(ctx context.Context, r *repository, below string) error {
+	list, err := s.real(ctx, r, call{}, "for-each-ref", "--format=%(objectname) %(refname)", below)
+	var ask, update strings.Builder
+	apart := func(a, b string) bool { return !strings.HasPrefix(a, b+"/") && !strings.HasPrefix(b, a+"/") }
+	for line := range strings.Lines(string(list)) {
+		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, replaced := strings.TrimPrefix(ref, below), false
+		for i := range r.tips {
+			t := &r.tips[i]
+			if !apart(t.name, name) {
+				t.name = "branch-" + t.hash[:12]
+			}
+			replaced = replaced || t.name == name
+		}
+		if replaced && !slices.ContainsFunc(r.commits, func(c commit) bool { return c.hash == hash }) {
+			ask.WriteString(hash + "\n")
+		}
+	}
+	known := make(map[string]bool)
+	r.tips = slices.DeleteFunc(r.tips, func(t tip) bool { // of two branches at one commit the second has no commits
+		defer func() { known[t.name] = true }()
+		return known[t.name]
+	})
+	if ask.Len() == 0 || err != nil {
+		return err
+	}
+	left, err := s.real(ctx, r, call{in: strings.NewReader(ask.String())}, "rev-list", "--stdin", "--not", "--exclude="+ours+"*", "--all")
+	for hash := range strings.Lines(string(left)) {
+		if hash = strings.TrimSpace(hash); strings.Contains(ask.String(), hash+"\n") {
+			r.kept = append(r.kept, "commit-"+hash[:12])
+			update.WriteString("update " + below + "commit-" + hash[:12] + " " + hash + "\n")
+		}
+	}
+	if update.Len() > 0 && err == nil {
+		_, err = s.real(ctx, r, call{in: strings.NewReader(update.String())}, "update-ref", "--stdin")
+	}
+	return err
 }
 
 // before lists the commits that the new ones are made on top of: those that a branch

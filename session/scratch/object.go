@@ -20,7 +20,8 @@ type repository struct {
 	folder  string   // as people call it, from the project; "" for the project's own
 	commits []commit // that are new, the newest first
 	tips    []tip
-	trouble string // why its commits can't be had
+	kept    []string // names, below ours and the session, of what was fetched before and no branch leads to any more
+	trouble string   // why its commits can't be had
 }
 
 // tip is the newest commit of a branch, or of what else leads to new ones.
