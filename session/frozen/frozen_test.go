@@ -329,18 +329,20 @@ func TestSince(t *testing.T) {
 		return base.Entry{Path: p, Entry: manifest.Entry{Kind: manifest.KindWhiteout}}
 	}
 	tracked := func(p string) base.Tracked { return base.Tracked{Path: p, Mode: 0o100644, Hash: []byte(p)} }
-	index := []base.Repository{{Tracked: []base.Tracked{tracked("clean"), tracked("changed"), tracked("edited"), tracked("gone"), tracked("own")}}}
+	index := []base.Repository{{Tracked: []base.Tracked{tracked("clean"), tracked("changed"), tracked("edited"), tracked("gone"), tracked("own"), tracked("file"), tracked("folder/sub/in")}}}
 	then := &base.Record{Repositories: index, Entries: []base.Entry{file("edited", 1), file("untracked", 1)}}
 	now := &base.Record{Repositories: index, Entries: []base.Entry{
-		file("changed", 2), file("edited", 2), gone("gone"), file("own", 2), file("untracked", 2), file("new", 2), file("committed", 2)}}
+		file("changed", 2), file("edited", 2), gone("gone"), file("own", 2), file("untracked", 2), file("new", 2), file("committed", 2),
+		{Path: "file", Entry: manifest.Entry{Kind: manifest.KindDir}}, file("file/committed", 2), file("folder", 2)}}
 	var got []string
-	for _, b := range Since(then, now, func(p string) bool { return p == "own" }, func(_, p string) bool { return p == "committed" }) {
+	for _, b := range Since(then, now, func(p string) bool { return p == "own" }, func(_, p string) bool { return p == "committed" || p == "file/committed" || p == "folder" }) {
 		got = append(got, fmt.Sprintf("%s %v %q", b.Path, b.Was.Kind, b.Blob))
 	}
 	slices.Sort(got)
 	want := []string{
 		fmt.Sprintf("changed %v %q", manifest.KindFile, "changed"), fmt.Sprintf("committed %v %q", manifest.KindWhiteout, ""),
-		fmt.Sprintf("edited %v %q", manifest.KindFile, ""), fmt.Sprintf("gone %v %q", manifest.KindFile, "gone"),
+		fmt.Sprintf("edited %v %q", manifest.KindFile, ""), fmt.Sprintf("file %v %q", manifest.KindFile, "file"),
+		fmt.Sprintf("folder/sub/in %v %q", manifest.KindFile, "folder/sub/in"), fmt.Sprintf("gone %v %q", manifest.KindFile, "gone"),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("put back are %q, want %q", got, want)

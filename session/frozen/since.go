@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -66,7 +67,29 @@ func Since(then, now *base.Record, covered func(path string) bool, added func(re
 			s.out = append(s.out, Back{Path: at, Repository: r, Was: manifest.Entry{Kind: manifest.KindWhiteout}})
 		}
 	}
-	return s.out
+	return s.clear()
+}
+
+// clear are those that can be had together: what comes back where a file stands in the
+// place of its folder by now, or a folder in its own, hides that as well.
+func (s *since) clear() []Back {
+	back, folders := map[string]bool{}, map[string]bool{}
+	for _, b := range s.out {
+		if b.Was.Kind == manifest.KindWhiteout {
+			continue
+		}
+		back[b.Path] = true
+		for dir := path.Dir(b.Path); dir != "."; dir = path.Dir(dir) {
+			folders[dir] = true
+		}
+	}
+	return slices.DeleteFunc(s.out, func(b Back) bool {
+		hidden := folders[b.Path]
+		for dir := path.Dir(b.Path); dir != "."; dir = path.Dir(dir) {
+			hidden = hidden || back[dir]
+		}
+		return hidden && b.Was.Kind == manifest.KindWhiteout
+	})
 }
 
 // Git's modes.
