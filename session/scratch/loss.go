@@ -17,6 +17,7 @@ import (
 
 	"stepbox/policy/git"
 	"stepbox/session/api"
+	"stepbox/session/frozen"
 )
 
 // What a merge of the agent's commits takes from a branch of the person's is told by
@@ -37,7 +38,7 @@ const (
 type Goes func(path string) bool
 
 // losses is what a merge would take.
-type losses struct{ over, left, hidden, older []string }
+type losses struct{ over, left, hidden, bare, older []string }
 
 // branch is what may be merged into.
 type branch struct {
@@ -84,6 +85,7 @@ func (l *losses) words(name string) (out []string) {
 	}{
 		{l.over, "writes over %s that git has no copy of"},
 		{l.hidden, "deletes %s that the agent wasn't shown"},
+		{l.bare, "writes %s as the agent was shown it, without its secrets"},
 		{l.left, "deletes %s that this plan doesn't"},
 		{l.older, "puts %s back to what had been there before"},
 	} {
@@ -195,8 +197,25 @@ func (a *apart) losses(ctx context.Context, planned Goes, b branch, tip string) 
 			return l, err
 		}
 	}
-	l.older, err = a.older(ctx, base, c.kept)
+	if l.bare, err = a.bare(c.kept); err == nil {
+		l.older, err = a.older(ctx, base, c.kept)
+	}
 	return l, err
+}
+
+// bare are the paths of settings that the session has without their secrets, and that a tip
+// changes: what the agent's git took for a change may be just that.
+func (a *apart) bare(kept []differs) (out []string, err error) {
+	if a.s.cfg.Folder == "" {
+		return nil, nil
+	}
+	taken, _, err := frozen.Load(a.s.cfg.Folder)
+	for _, d := range kept {
+		if in, shown := a.s.inProject(a.r, d.path); shown && slices.Contains(taken.Redacted, in) {
+			out = append(out, d.path)
+		}
+	}
+	return out, err
 }
 
 // base is what a branch and a tip went on from; none if they have nothing in common: git

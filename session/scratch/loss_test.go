@@ -79,6 +79,20 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 	}
 }
 
+// Settings that the agent sees without their secrets are, to its git, changed.
+func TestSettingsWithoutTheirSecrets(t *testing.T) {
+	r := newRig(t, map[string]string{"a.txt": "one\n", "shared.inc": "[url \"https://me:secret@example.org/\"]\n\tinsteadOf = ex:\n"})
+	r.commitAll("")
+	r.git("", "config", "include.path", "../shared.inc")
+	r.freeze()
+	state := r.agent(asAda + `echo two >a.txt; printf '[url "https://example.org/"]\n\tinsteadof = "ex:"\n' >shared.inc; git commit -qam x`)
+	got, err := r.Commits(t.Context(), state, deletions(state))
+	r.must(err)
+	if want := "merged into main it writes 1 file as the agent was shown it, without its secrets: shared.inc"; len(got.List) != 1 || got.List[0].Danger != want {
+		t.Errorf("it is said %+v, %s", got.List, notes(got))
+	}
+}
+
 // What isn't a content is put back as well.
 func TestModesAndSubmodulesThatArePutBack(t *testing.T) {
 	for name, test := range map[string]struct{ does, want string }{
