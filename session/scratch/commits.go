@@ -82,6 +82,7 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, goes Goe
 	case r != nil:
 		list = append(list, r)
 	}
+	list = append(list, s.outerModules()...)
 	for _, r := range list {
 		if _, err := os.Lstat(s.at(r)); errors.Is(err, os.ErrNotExist) {
 			r.trouble = "the agent made this repository, and the project has none there that its commits could be fetched into: run git init there first"

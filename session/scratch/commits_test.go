@@ -245,6 +245,31 @@ func TestWhereTheGitFolderIsOutside(t *testing.T) {
 	}
 }
 
+// The submodules of a linked working tree have their repositories outside as well.
+func TestSubmodulesOutsideAreSaid(t *testing.T) {
+	r := newRig(t, map[string]string{"lib/b.txt": "one\n"})
+	r.commitAll("lib")
+	r.git("", "init", "-q", "-b", "main")
+	r.git("", "-c", "protocol.file.allow=always", "submodule", "add", "-q", filepath.Join(r.project, "lib"), "deep/logs")
+	r.git("", "commit", "-qm", "first")
+	r.git("", "worktree", "add", "-q", "-b", "tree", "tree")
+	r.git("tree", "-c", "protocol.file.allow=always", "submodule", "-q", "update", "--init")
+	inner := New(r.cfg)
+	inner.cfg.Workspace, inner.cfg.Folder = filepath.Join(r.project, "tree"), t.TempDir()
+	own := filepath.Join(inner.cfg.outer(), "worktrees/tree/modules/deep/logs")
+	r.must(os.MkdirAll(filepath.Join(own, "refs/heads"), 0o755))
+	r.must(os.WriteFile(filepath.Join(own, "index"), nil, 0o644))
+	if got := inner.outerModules(); len(got) > 0 {
+		t.Errorf("of a look there is %+v", got[0])
+	}
+	r.must(os.WriteFile(filepath.Join(own, "refs/heads/main"), nil, 0o644))
+	got, err := inner.Commits(t.Context(), nil, deletions(nil))
+	r.must(err)
+	if n := notes(got); !strings.HasPrefix(n, "deep/logs: what the agent committed in this submodule can't be fetched") || strings.Contains(n, "\n") {
+		t.Errorf("the notes are %q", n)
+	}
+}
+
 func TestShallowRepositories(t *testing.T) {
 	r := newRepository(t)
 	r.git("", "commit", "-qm", "second", "--allow-empty")

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/policy/git"
+	"stepbox/session/frozen"
 )
 
 // The repository of a project that is a linked working tree, a submodule or a part
@@ -37,6 +38,33 @@ func (s *Scratch) outer() (*repository, error) {
 		return nil, nil
 	}
 	return &repository{dir: folder}, nil
+}
+
+// outerModules are the submodules whose repositories lie in that folder, and where the
+// session wrote references: nothing takes their commits over, which has to be said.
+func (s *Scratch) outerModules() (out []*repository) {
+	g := frozen.Git{Project: s.cfg.Workspace, Folder: s.cfg.Folder}
+	if s.cfg.Folder == "" || g.Beyond(frozen.Taken{}) != nil || g.Outer == "" {
+		return nil
+	}
+	found, own := make(map[string]bool), filepath.Join(s.cfg.outer(), g.At) // the working tree's
+	is := func(dir string) bool {
+		_, err := os.Lstat(filepath.Join(g.Outer, g.At, strings.TrimPrefix(dir, ".git/"), "HEAD"))
+		return err == nil
+	}
+	_ = filepath.WalkDir(filepath.Join(own, "modules"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // as in outer
+		}
+		dir := ofReference(".git/"+strings.TrimPrefix(path, own+"/"), is)
+		if folder := strings.TrimPrefix(dir, ".git/modules/"); folder != dir && !found[dir] && len(found) < maxRepositories {
+			found[dir] = true
+			out = append(out, &repository{folder: folder, trouble: "what the agent committed in this submodule can't be fetched, since its repository is outside of the project: " +
+				"have it put into a file there (git bundle create FILE HEAD), and apply that"})
+		}
+		return nil
+	})
+	return out
 }
 
 // outer is what the session wrote of that repository: its overlay's upper folder.
