@@ -257,6 +257,7 @@ func (s *Session) putBack(ctx context.Context) error {
 		}
 	}
 	list := frozen.Since(then, now, covered(s.past.found.Manifest), s.added(options.Person))
+	list, made := s.checkedOut(ctx, list)
 	lost, err := g.PutBack(ctx, list, frozen.Contents{Blobs: s.blobs, Body: func(ctx context.Context, e *manifest.Entry) ([]byte, error) {
 		return s.files.Read(ctx, &diff.File{Entry: *e}, maxPutBack)
 	}})
@@ -269,7 +270,44 @@ func (s *Session) putBack(ctx context.Context) error {
 	if len(lost) > 0 {
 		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what the project has by now shows through, since what it was can't be had any more: %s", few(lost)))
 	}
+	if len(made) > 0 {
+		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what the project has by now shows through, since git has something else than it checks out there, by a filter or an encoding: %s: what the agent commits could hold it", few(made)))
+	}
 	return nil
+}
+
+// checkedOut parts what is to be put back from files of which git has something else than
+// it checks out: what a filter made of them, or another encoding. Nobody's filter is run
+// for that; the agent's git would take what it makes of them again for a change.
+func (s *Session) checkedOut(ctx context.Context, list []frozen.Back) (plain []frozen.Back, made []string) {
+	ask, project := map[string]string{}, s.outfit.Git.Project
+	for _, b := range list {
+		if b.Blob != nil && b.Was.Kind == manifest.KindFile {
+			ask[b.Repository] += filepath.Join(project, b.Path) + "\x00"
+		}
+	}
+	is := map[string]bool{}
+	for repository, paths := range ask {
+		root, dir := git.Above(filepath.Join(project, repository))
+		cmd, err := outfit.Git(ctx, project, dir, s.cfg.Home, s.cfg.Env, "check-attr", "-z", "--stdin", "filter", "working-tree-encoding")
+		if err != nil {
+			continue // blobs says why
+		}
+		cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+root), strings.NewReader(paths)
+		out, _ := cmd.Output() // what can't be told has none
+		said := strings.Split(string(out), "\x00")
+		for i := 0; i+2 < len(said); i += 3 {
+			is[said[i]] = is[said[i]] || !slices.Contains([]string{"unspecified", "unset", "set"}, said[i+2])
+		}
+	}
+	for _, b := range list {
+		if is[filepath.Join(project, b.Path)] {
+			made = append(made, b.Path)
+		} else {
+			plain = append(plain, b)
+		}
+	}
+	return plain, made
 }
 
 // added says whether the project's git has a file by now, by that's repository.
