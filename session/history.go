@@ -65,6 +65,9 @@ func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err
 	s.sayWhence(why)
 	if why != "" {
 		s.past.next.Git = s.apart()
+		if err := g.Alone(all); err != nil {
+			return nil, false, err
+		}
 		return nil, true, s.putBack(ctx)
 	}
 	if _, err := g.Take(s.past.Session.Resumed + 1); err != nil {
