@@ -246,7 +246,7 @@ func TestWhereTheGitFolderIsOutside(t *testing.T) {
 }
 
 // The submodules of a linked working tree have their repositories outside as well.
-func TestSubmodulesOutsideAreSaid(t *testing.T) {
+func TestWhatIsOutsideAndNotFetchedIsSaid(t *testing.T) {
 	r := newRig(t, map[string]string{"lib/b.txt": "one\n"})
 	r.commitAll("lib")
 	r.git("", "init", "-q", "-b", "main")
@@ -267,6 +267,13 @@ func TestSubmodulesOutsideAreSaid(t *testing.T) {
 	r.must(err)
 	if n := notes(got); !strings.HasPrefix(n, "deep/logs: what the agent committed in this submodule can't be fetched") || strings.Contains(n, "\n") {
 		t.Errorf("the notes are %q", n)
+	}
+	r.must(os.WriteFile(filepath.Join(inner.cfg.outer(), "HEAD"), nil, 0o644))
+	r.must(os.MkdirAll(filepath.Join(inner.cfg.Folder, "git"), 0o755))
+	r.must(os.WriteFile(filepath.Join(inner.cfg.Folder, "git/taken.json"), []byte(`{"from":"/x/.git"}`), 0o644))
+	inner.cfg.Workspace = t.TempDir() // as where its .git is gone
+	if got, err := inner.Commits(t.Context(), nil, deletions(nil)); err != nil || !strings.Contains(notes(got), "is no working tree of its repository any more") {
+		t.Errorf("of one that is gone there is %v, %q", err, notes(got))
 	}
 }
 

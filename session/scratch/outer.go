@@ -24,10 +24,13 @@ import (
 // nil else. The error says why the session didn't show it.
 func (s *Scratch) outer() (*repository, error) {
 	folder, err := git.Outer(s.cfg.Workspace)
-	if folder == "" || err != nil || s.cfg.Folder == "" {
+	if err != nil || s.cfg.Folder == "" {
 		return nil, err
 	}
-	changed := false
+	changed, gone := false, folder == ""
+	if taken, _, err := frozen.Load(s.cfg.Folder); err != nil || gone && taken.From == "" {
+		return nil, err
+	}
 	for name := range references {
 		_ = filepath.WalkDir(filepath.Join(s.cfg.outer(), name), func(_ string, d fs.DirEntry, err error) error {
 			changed = changed || err == nil && !d.IsDir()
@@ -36,6 +39,9 @@ func (s *Scratch) outer() (*repository, error) {
 	}
 	if !changed {
 		return nil, nil
+	}
+	if gone {
+		return &repository{trouble: "its commits can't be fetched, since the project is no working tree of its repository any more: make it one again (git worktree repair), and apply again"}, nil
 	}
 	return &repository{dir: folder}, nil
 }
