@@ -240,7 +240,9 @@ func TestToolServerDoesNotEndSupervision(t *testing.T) {
 				t.Fatalf("%q and %q were held", first.Title, second.Title)
 			}
 			w.action("cat's end", func(a api.Action) bool { return a.N == cat.Action && a.State == api.ActionEnded })
-			w.action("the server", func(a api.Action) bool { return a.N == first.Action+second.Action-cat.Action && a.State == api.ActionRunning })
+			w.action("the server", func(a api.Action) bool {
+				return a.N == first.Action+second.Action-cat.Action && a.State == api.ActionRunning
+			})
 			w.let("two")
 			edit := w.held(second.ID)
 			if edit.Subject != api.SubjectEdit || edit.Action <= cat.Action || len(edit.Changes) != 1 || edit.Changes[0].Path != "two.txt" {
