@@ -227,10 +227,6 @@ func TestGoldenStates(t *testing.T) {
 		d.shows("1 held")
 		d.golden()
 	}))
-	t.Run("light", inBubble(func(t *testing.T) {
-		d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "light")
-		d.golden()
-	}))
 	t.Run("empty-home", inBubble(func(t *testing.T) {
 		d := drive(t, newFake(), 80, 24, Options{Config: themed("plain")})
 		d.shows("no agent runs now")
