@@ -73,11 +73,7 @@ func (e *Exporter) Export(ctx context.Context, id string, req api.ExportRequest,
 func (e *Exporter) Plan(ctx context.Context, id string, req api.ExportRequest, patch func(io.Writer) error) (api.ExportPlan, error) {
 	red := redact.New(e.Environ)
 	err := e.export(ctx, id, req, red, patch, io.Discard, true)
-	plan := api.ExportPlan{Secrets: []api.Secret{}}
-	for _, s := range red.Found() {
-		plan.Secrets = append(plan.Secrets, api.Secret(s))
-	}
-	return plan, err
+	return api.ExportPlan{Secrets: red.Found()}, err
 }
 
 func (e *Exporter) export(ctx context.Context, id string, req api.ExportRequest, red *redact.Redactor, patch func(io.Writer) error, w io.Writer, planning bool) error {

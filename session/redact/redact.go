@@ -17,13 +17,6 @@ import (
 	"stepbox/session/api"
 )
 
-// Secret is what was found of one kind in one place.
-type Secret struct {
-	Kind  string `json:"kind"`  // in words: "GitHub token"
-	Where string `json:"where"` // in words: "the terminal", "a file's name"
-	Count int    `json:"count"`
-}
-
 // maxPlaces bounds the places that are told apart; what is found in others is
 // counted as elsewhere.
 const maxPlaces = 200
@@ -31,7 +24,7 @@ const maxPlaces = 200
 // Redactor replaces secrets and counts them.
 type Redactor struct {
 	known []literal
-	found map[Secret]int // by kind and place, without a count
+	found map[api.Secret]int // by kind and place, without a count
 	off   bool
 	// recording says that this is for a record: see Recording.
 	recording bool
@@ -51,7 +44,7 @@ const minLiteral = 8
 // New makes a Redactor. Besides what is known by its shape it replaces the values of
 // those variables, as NAME=value, whose names say that they are secret.
 func New(environ []string) *Redactor {
-	r := &Redactor{found: make(map[Secret]int)}
+	r := &Redactor{found: make(map[api.Secret]int)}
 	for _, kv := range environ {
 		if name, value, _ := strings.Cut(kv, "="); api.SecretName(name) {
 			r.know(value, "value of $"+name)
@@ -73,13 +66,13 @@ func (r *Redactor) know(value, kind string) {
 func Off() *Redactor { return &Redactor{off: true} }
 
 // Found lists what was replaced, by place.
-func (r *Redactor) Found() []Secret {
-	var out []Secret
+func (r *Redactor) Found() []api.Secret {
+	out := []api.Secret{}
 	for s, n := range r.found {
 		s.Count = n
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b Secret) int {
+	slices.SortFunc(out, func(a, b api.Secret) int {
 		return cmp.Or(strings.Compare(a.Where, b.Where), strings.Compare(a.Kind, b.Kind))
 	})
 	return out
@@ -89,7 +82,7 @@ func (r *Redactor) count(kind, where string) {
 	if r.recording {
 		return // nobody asks, and many goroutines may use it
 	}
-	s := Secret{Kind: kind, Where: where}
+	s := api.Secret{Kind: kind, Where: where}
 	if _, ok := r.found[s]; !ok && len(r.found) >= maxPlaces {
 		s.Where = "elsewhere"
 	}
