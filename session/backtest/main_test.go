@@ -1,9 +1,6 @@
 package backtest
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +12,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/ledger"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,15 +35,7 @@ type writer struct {
 
 func record(t testing.TB) *writer {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "data")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	st, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
+	st := storetest.New(t)
 	w := &writer{t: t, st: st, history: files.NewHistory(st, func(string) bool { return false })}
 	w.begin("one", api.ModePolicy)
 	return w
@@ -56,13 +46,7 @@ func (w *writer) begin(id string, m api.Mode) {
 	w.t.Helper()
 	w.s = api.Session{ID: id, Name: id, Agent: "generic", Mode: m, State: api.SessionEnded, Folder: "/p", Workspace: "/p", StartedAt: began}
 	w.execs, w.asked, w.tries, w.n, w.pid = 0, 0, 0, 0, 1000
-	doc, err := json.Marshal(w.s)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := w.st.CreateSession(w.t.Context(), id, doc); err != nil {
-		w.t.Fatal(err)
-	}
+	storetest.Begin(w.t, w.st, id, w.s)
 	w.add(api.Event{Kind: "session.created", Session: new(w.s)})
 }
 

@@ -30,6 +30,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/screen"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 const id = "abcd2345"
@@ -45,21 +46,13 @@ func recorded(t *testing.T) *export.Exporter {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	synctest.Test(t, func(t *testing.T) { record(t, dir) }) // where only what waits takes time
-	st, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
+	st := storetest.Open(t, dir)
 	return &export.Exporter{Store: st, History: files.NewHistory(st, func(string) bool { return false })}
 }
 
 func record(t *testing.T, dir string) {
 	time.Sleep(time.Until(began))
-	st, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.Open(t, dir)
 	doc := func(v any) json.RawMessage {
 		b, err := json.Marshal(v)
 		if err != nil {
@@ -71,9 +64,7 @@ func record(t *testing.T, dir string) {
 		ID: id, Name: "work", Agent: "claude", Command: "claude --token " + secret, Workspace: "/home/u/<b>", Folder: "/home/u/<b>", Mode: api.ModeStep, Unapplied: 4, Unreviewed: 1,
 		State: api.SessionEnded, StartedAt: began, EndedAt: began.Add(90 * time.Second), Exit: &api.Exit{Code: 3}, Cols: 20, Rows: 4,
 	}
-	if _, err := st.CreateSession(t.Context(), id, doc(s)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, id, doc(s))
 	ran := api.Action{N: 1, Kind: api.KindCommand, State: api.ActionEnded, Title: "cat </script>", Verdict: api.Allow, Rule: "step mode", By: "cli", StartedAt: began.Add(time.Second),
 		EndedAt: began.Add(2 * time.Second), Exit: &api.Exit{Code: 1}, Files: 1, Added: 2, Review: api.ReviewOpen}
 	denied := api.Action{N: 2, Kind: api.KindCommand, State: api.ActionDenied, Title: "curl -H 'Authorization: Bearer abcdef0123456789'", Verdict: api.Deny, By: "tui", Reason: "not that", StartedAt: began.Add(3 * time.Second)}
@@ -114,9 +105,7 @@ func record(t *testing.T, dir string) {
 func TestDamage(t *testing.T) {
 	e := recorded(t)
 	sc := screen.New(80, 24)
-	if _, err := e.Store.CreateSession(t.Context(), "long2345", json.RawMessage(`{"id":"long2345","state":"ended","cols":80,"rows":24,"started_at":"2026-01-02T03:04:05Z","ended_at":"2026-01-02T03:14:05Z"}`)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, e.Store, "long2345", json.RawMessage(`{"id":"long2345","state":"ended","cols":80,"rows":24,"started_at":"2026-01-02T03:04:05Z","ended_at":"2026-01-02T03:14:05Z"}`))
 	j, err := e.Store.Journal("long2345")
 	for i := 0; i < 5<<10 && err == nil; i++ {
 		if j.Fresh() {

@@ -11,7 +11,7 @@ import (
 
 	"stepbox/runner/overlay/lower"
 	"stepbox/session/api"
-	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 var manyChanges = flag.Int("changes", 10_000, "how many changed files BenchmarkChanges has")
@@ -45,11 +45,7 @@ func BenchmarkChanges(b *testing.B) {
 		write(project, i, fmt.Sprintf("package p\n\nvar x = %d\n", i))
 		write(upper, i, fmt.Sprintf("package p\n\nvar x = %d\nvar y = 1\n", -i))
 	}
-	st, err := store.Open(b.Context(), filepath.Join(dir, "data"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.Open(b, filepath.Join(dir, "data"))
 	opened := func() *Files {
 		f, err := Open(st, "bench", project, lower.Options{}, nil)
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // recordedSession has actions one after the other, each with the state after it.
@@ -27,9 +28,7 @@ func newRecorded(t testing.TB, files ...string) *recordedSession {
 		r.write(r.project, name, text)
 	}
 	r.h = NewHistory(r.opened, func(string) bool { return false })
-	if _, err := r.opened.CreateSession(t.Context(), "test", []byte(`{"id":"test","state":"ended"}`)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, r.opened, "test", json.RawMessage(`{"id":"test","state":"ended"}`))
 	r.tell(r.checkpoint())
 	return r
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,20 +12,13 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // record makes an empty record, of which the sessions in live are live.
 func record(t testing.TB, live ...string) (*store.Store, *files.History) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "data")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	st, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
+	st := storetest.New(t)
 	return st, files.NewHistory(st, func(id string) bool { return slices.Contains(live, id) })
 }
 
@@ -37,13 +28,7 @@ func begin(t testing.TB, st *store.Store, s api.Session) {
 	if s.StartedAt.IsZero() {
 		s.StartedAt = time.Now().UTC()
 	}
-	doc, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := st.CreateSession(t.Context(), s.ID, doc); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, s.ID, s)
 }
 
 // finds lists which sessions a query finds.

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/server"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // A hub finds live sessions by their notes, wherever they listen, and tells of
@@ -27,9 +29,7 @@ func TestHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"old", "new"} {
-		if _, err := st.CreateSession(t.Context(), id, []byte(`{"id":"`+id+`","name":"n","state":"running"}`)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Begin(t, st, id, json.RawMessage(`{"id":"`+id+`","name":"n","state":"running"}`))
 	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)

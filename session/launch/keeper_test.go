@@ -13,19 +13,14 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // Of a session that someone else removes meanwhile it isn't said that it stays.
 func TestCollectBesideAnother(t *testing.T) {
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.New(t)
 	for _, id := range []string{"aaaaaaaa", "bbbbbbbb"} {
-		if _, err := st.CreateSession(t.Context(), id, json.RawMessage(`{"state":"ended"}`)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Begin(t, st, id, json.RawMessage(`{"state":"ended"}`))
 	}
 	live := registryIn(t.TempDir())
 	k := keeper{store: st, live: live, sessions: files.NewHistory(st, live.live).Sessions}
@@ -46,15 +41,9 @@ func TestCollectBesideAnother(t *testing.T) {
 
 // An apply that can't be read doesn't keep its session from being removed.
 func TestJournalsOfDamaged(t *testing.T) {
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.New(t)
 	const id = "aaaaaaaa"
-	if _, err := st.CreateSession(t.Context(), id, json.RawMessage(`{}`)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, id, json.RawMessage(`{}`))
 	for n, doc := range []string{`{"journal":7}`, `{"journal":"one"}`} {
 		if _, err := st.Append(t.Context(), id, store.Fact{Kind: store.KindApply, Key: int64(n), Event: "apply.ended", Doc: json.RawMessage(doc)}); err != nil {
 			t.Fatal(err)
@@ -69,15 +58,9 @@ func TestJournalsOfDamaged(t *testing.T) {
 // session can be removed, and then gc goes on.
 func TestRemoveWithoutRow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	st, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.Open(t, dir)
 	const id = "aaaaaaaa"
-	if _, err := st.CreateSession(t.Context(), id, json.RawMessage(`{"state":"ended"}`)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, id, json.RawMessage(`{"state":"ended"}`))
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "stepbox.db")+"?_busy_timeout=5000")
 	if err != nil {
 		t.Fatal(err)

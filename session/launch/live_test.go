@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"stepbox/session/seal"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // TestNamesAreDistinct: sessions that start at once in one folder get names of
@@ -116,11 +118,7 @@ func TestDeadNote(t *testing.T) {
 // this is still to be done.
 func TestSealedBeforeForgotten(t *testing.T) {
 	dir := filepath.Join(host(t), "data")
-	st, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.Open(t, dir)
 	r := registryIn(dir)
 	for _, id := range []string{"dead", "never"} { // it died before it had a row
 		mine, err := r.announce(id, &note{Name: id}, true)
@@ -132,9 +130,7 @@ func TestSealedBeforeForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := st.CreateSession(t.Context(), "dead", []byte(`{"id":"dead","state":"running"}`)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, "dead", json.RawMessage(`{"id":"dead","state":"running"}`))
 	if _, err := seal.Seal(t.Context(), st, keyIn(dir, st), "dead", seal.Going); err != nil {
 		t.Fatal(err)
 	}

@@ -3,26 +3,19 @@ package ledger
 import (
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"stepbox/session/api"
-	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // A label that can't be read any more may have been a pin: the next one keeps the session
 // pinned, unless it says otherwise.
 func TestDamagedLabelStaysPinned(t *testing.T) {
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.New(t)
 	const id = "aaaaaaaa"
-	if _, err := st.CreateSession(t.Context(), id, json.RawMessage(`{"id":"aaaaaaaa","state":"ended"}`)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, id, json.RawMessage(`{"id":"aaaaaaaa","state":"ended"}`))
 	h := &History{Store: st, Live: func(string) bool { return false }}
 	for _, c := range []struct {
 		label  api.Label
@@ -39,15 +32,9 @@ func TestDamagedLabelStaysPinned(t *testing.T) {
 
 // A row that can't be read keeps no others from being listed, and it is said how it is mended.
 func TestDamagedRow(t *testing.T) {
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.New(t)
 	for id, doc := range map[string]string{"aaaaaaaa": `{"name":7}`, "bbbbbbbb": `{"name":"b"}`} {
-		if _, err := st.CreateSession(t.Context(), id, json.RawMessage(doc)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Begin(t, st, id, json.RawMessage(doc))
 	}
 	h := &History{Store: st, Live: func(string) bool { return false }}
 	if all, err := h.Sessions(t.Context()); len(all) != 1 || all[0].Name != "b" || err == nil || !strings.Contains(err.Error(), "stepbox verify --all --repair") {
@@ -58,15 +45,9 @@ func TestDamagedRow(t *testing.T) {
 // Names and ids that only the database was told are made fit to be shown, and a row tells of
 // no other session.
 func TestForgedRow(t *testing.T) {
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.New(t)
 	const id = "aaaaaaaa"
-	if _, err := st.CreateSession(t.Context(), id, json.RawMessage(`{"id":"bbbbbbbb","name":"a\u001b[8m","state":"ended"}`)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, id, json.RawMessage(`{"id":"bbbbbbbb","name":"a\u001b[8m","state":"ended"}`))
 	h := &History{Store: st, Live: func(string) bool { return false }}
 	check := func(name, tag string) {
 		t.Helper()

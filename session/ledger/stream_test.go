@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/json"
 	"reflect"
 	"runtime"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // The newest version is a state that every viewer hears of, however late it
@@ -75,19 +75,9 @@ func TestRecentEvents(t *testing.T) {
 // each event once and in order.
 func TestViewersAgree(t *testing.T) {
 	dir := t.TempDir() + "/data"
-	st, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.Open(t, dir)
 	s := api.Session{ID: "agree", Name: "agree", State: api.SessionRunning, StartedAt: time.Now()}
-	row, err := json.Marshal(s)
-	if err == nil {
-		_, err = st.CreateSession(t.Context(), s.ID, row)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, s.ID, s)
 	l, err := Open(st, s.ID, st.SessionDir(s.ID), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -145,11 +135,7 @@ func TestViewersAgree(t *testing.T) {
 
 // Who names kinds of resources hears of what passes by of these, too, and of nothing else.
 func TestPassingOfAKind(t *testing.T) {
-	st, err := store.Open(t.Context(), t.TempDir()+"/data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.New(t)
 	l := &Ledger{store: st, session: "s", stream: newStream()}
 	l.Moved(3)
 	for kind, want := range map[string]bool{"usage": true, "question": false} {

@@ -8,25 +8,16 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // TestTailIsBounded: joining a long session reads what is new of it, and then
 // goes on with the very next event.
 func TestTailIsBounded(t *testing.T) {
 	dir := t.TempDir() + "/data"
-	st, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.Open(t, dir)
 	s := api.Session{ID: "tail", State: api.SessionEnded, StartedAt: time.Now()}
-	row, err := json.Marshal(s)
-	if err == nil {
-		_, err = st.CreateSession(t.Context(), s.ID, row)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, s.ID, s)
 	var facts []store.Fact
 	for n := 1; n <= 100; n++ {
 		for _, state := range []api.ActionState{api.ActionRunning, api.ActionEnded} {
@@ -65,19 +56,9 @@ func TestTailIsBounded(t *testing.T) {
 // How a session stood is told as it was then: what was held then is held, and what
 // came later isn't there.
 func TestTailAt(t *testing.T) {
-	st, err := store.Open(t.Context(), t.TempDir()+"/data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := storetest.New(t)
 	s := api.Session{ID: "tail", State: api.SessionRunning, StartedAt: time.Now()}
-	row, err := json.Marshal(s)
-	if err == nil {
-		_, err = st.CreateSession(t.Context(), s.ID, row)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, s.ID, s)
 	s.State = api.SessionEnded
 	if err := Append(t.Context(), st, s.ID, nil,
 		api.Event{Kind: "action.held", Action: &api.Action{N: 1, State: api.ActionHeld}},               // 2

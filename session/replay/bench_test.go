@@ -30,6 +30,7 @@ import (
 	"stepbox/session/screen"
 	"stepbox/session/server"
 	"stepbox/store"
+	"stepbox/store/storetest"
 	"stepbox/ui/link"
 )
 
@@ -45,11 +46,7 @@ const longSession = "aaaaaaaa"
 // long makes the session: an agent's screens, redrawn in place, and coloured logs.
 func long(b *testing.B) (*store.Store, time.Duration) {
 	b.Helper()
-	st, err := store.Open(b.Context(), filepath.Join(b.TempDir(), "data"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { st.Close() })
+	st := storetest.New(b)
 	s := api.Session{ID: longSession, Name: "long", State: api.SessionEnded, StartedAt: time.Now().UTC(), Cols: 120, Rows: 35}
 	doc, err := json.Marshal(s)
 	if err == nil {

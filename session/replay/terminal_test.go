@@ -18,6 +18,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/screen"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,11 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // open makes an empty record.
 func open(t testing.TB) *store.Store {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
+	st := storetest.New(t)
 	return st
 }
 
@@ -43,13 +40,7 @@ func session(t testing.TB, st *store.Store, id string, cols, rows int) api.Sessi
 
 func create(t testing.TB, st *store.Store, s api.Session) {
 	t.Helper()
-	doc, err := json.Marshal(s)
-	if err == nil {
-		_, err = st.CreateSession(t.Context(), s.ID, doc)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, s.ID, s)
 }
 
 // printer prints to an emulator and records it, as a live session does.

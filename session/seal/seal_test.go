@@ -19,6 +19,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 const id = "aaaaaaaa"
@@ -42,19 +43,12 @@ func newRig(t *testing.T) *rig {
 // record makes a record of the session, of five events.
 func (r *rig) record(dir, what string) *store.Store {
 	r.Helper()
-	st, err := store.Open(r.Context(), dir)
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.Cleanup(func() { st.Close() })
-	_, err = st.CreateSession(r.Context(), id, json.RawMessage(`{"name":"it"}`))
+	st := storetest.Open(r, dir)
+	storetest.Begin(r, st, id, json.RawMessage(`{"name":"it"}`))
 	for n := range int64(4) {
-		if err == nil {
-			_, err = st.Append(r.Context(), id, store.Fact{Kind: store.KindNote, Key: n, Event: "note", Doc: fmt.Appendf(nil, `{"id":%d,"text":%q}`, n, what)})
+		if _, err := st.Append(r.Context(), id, store.Fact{Kind: store.KindNote, Key: n, Event: "note", Doc: fmt.Appendf(nil, `{"id":%d,"text":%q}`, n, what)}); err != nil {
+			r.Fatal(err)
 		}
-	}
-	if err != nil {
-		r.Fatal(err)
 	}
 	return st
 }

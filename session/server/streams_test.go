@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/terminal"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // agent is a terminal whose agent is the test.
@@ -28,9 +30,7 @@ func newTerminal(t *testing.T) agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.CreateSession(t.Context(), "one", []byte(`{}`)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, "one", json.RawMessage(`{}`))
 	master, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)

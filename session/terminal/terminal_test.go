@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +15,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // patience bounds waits for what should happen at once: on a busy machine it
@@ -42,15 +41,9 @@ func (p *pipeTerminal) close() {
 
 func newPipeTerminal(t testing.TB, how ...func(*Config)) *pipeTerminal {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
+	st := storetest.New(t)
 	const id = "aaaaaaaa"
-	if _, err := st.CreateSession(t.Context(), id, fmt.Appendf(nil, `{"started_at":%q}`, time.Now().UTC().Format(time.RFC3339Nano))); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Begin(t, st, id, map[string]any{"started_at": time.Now().UTC()})
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
