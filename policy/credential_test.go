@@ -3,6 +3,8 @@ package policy
 import (
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // Credentials are read strictly, and what is wrong says where.
@@ -53,9 +55,7 @@ func TestCredentials(t *testing.T) {
 func TestCredentialAllows(t *testing.T) {
 	read := func(text string) *Policy {
 		l, err := ParseLayer("your policy", "f.yaml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return Builtin().With(l)
 	}
 	const entry = "credentials: [{host: API.Example.:8443, bearer: true, from: {env: KEY}}]\n"

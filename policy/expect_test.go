@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 func TestExpectations(t *testing.T) {
@@ -33,9 +35,7 @@ func TestExpectations(t *testing.T) {
 - {file: ./go.mod, want: review}
 - {file: main.go, want: shown}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range all {
 		if got, ok := p.Met(e, "/p", "/h"); !ok {
 			t.Errorf("line %d: %s", e.Line, got)
@@ -104,9 +104,7 @@ func TestStarters(t *testing.T) {
 func TestSchema(t *testing.T) {
 	file := filepath.Join("..", "docs", "policy.schema.json")
 	if flag.Lookup("update").Value.String() == "true" {
-		if err := os.WriteFile(file, Schema(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, Schema(), 0o644))
 	}
 	if kept, err := os.ReadFile(file); err != nil || !bytes.Equal(kept, Schema()) {
 		t.Errorf("%s isn't what the structs say; run: go test ./policy -run TestSchema -update (%v)", file, err)
@@ -120,9 +118,7 @@ func TestSchema(t *testing.T) {
 			Properties map[string]struct{ Description string }
 		}
 	}
-	if err := json.Unmarshal(Schema(), &s); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(Schema(), &s))
 	for _, key := range []string{"version", "include", "commands", "network", "files", "limits", "environment", "mounts", "ask", "checks"} {
 		if s.Properties[key].Description == "" {
 			t.Errorf("the schema says nothing of %s", key)
@@ -141,9 +137,7 @@ func TestSchema(t *testing.T) {
 // What docs/policy.md shows is read as it stands there.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "policy.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var blocks []string
 	for i, part := range strings.Split(string(text), "```") {
 		if s, ok := strings.CutPrefix(part, "yaml\n"); ok && i%2 == 1 {
@@ -158,9 +152,7 @@ func TestDocumented(t *testing.T) {
 		t.Errorf("the format: %v", err)
 	}
 	all, err := ParseExpectations("policy.md", []byte(blocks[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range all {
 		if got, ok := Builtin().With(l).Met(e, "/p", "/h"); !ok {
 			t.Errorf("%s: %s", e.Run+e.Connect+e.Path, got)

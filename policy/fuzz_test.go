@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"stepbox/internal/must"
 )
 
 // FuzzLayer: no file is the end of who reads it, and what one says can be used, shown
@@ -50,9 +52,7 @@ func FuzzLayer(f *testing.F) {
 // FuzzUnparsed: what can't be read as a script is never allowed, whatever rules allow.
 func FuzzUnparsed(f *testing.F) {
 	l, err := ParseLayer("user", "f.yaml", []byte("commands:\n  - allow: [ls *, echo *, cat *, git *, 'true', cd *, make *]\n    children: allow\n"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	p := Builtin().With(l)
 	for _, s := range []string{"echo '", `echo "`, "cat <<E\nx", "echo $(", "echo `", "ls |", "ls &&", "if true", "for x in a; do ls", "case x in", "{ ls", "(ls", "ls )", "echo ${", "echo $((", "[[ a", "ls\x00", "echo \xff'", "function", "ls <", "cat <<<", "a=(", "echo \\"} {
 		f.Add(s)
@@ -123,9 +123,7 @@ func manyRules(b *testing.B) *Policy {
 		fmt.Fprintf(&y, "  - %s: ['*.zone%d.example.org:443', 'host%d.example.org']\n", []string{"ask", "allow", "deny"}[i%3], i, i)
 	}
 	l, err := ParseLayer("user", "f.yaml", []byte(y.String()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return Builtin().With(BuiltinProfiles().Named("claude").Layer(), l)
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // TestHooksAreHousekeeping: the shell that Codex runs its hooks in is housekeeping, with
@@ -65,9 +67,7 @@ func TestQwenWaitsAMinuteAtMost(t *testing.T) {
 			} `json:"hooks"`
 		} `json:"hooks"`
 	}
-	if err := json.Unmarshal([]byte(files["qwen-code/settings.json"]), &settings); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(files["qwen-code/settings.json"]), &settings))
 	for name, groups := range settings.Hooks {
 		if ms := groups[0].Hooks[0].Timeout; ms <= 0 || ms >= 60_000 {
 			t.Errorf("%s may take %d ms", name, ms)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 func TestParseHost(t *testing.T) {
@@ -140,9 +142,7 @@ func TestHostMatchProtocol(t *testing.T) {
 func rule(t *testing.T, text string) HostRule {
 	t.Helper()
 	h, err := ParseHost(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
@@ -216,9 +216,7 @@ func FuzzParseHost(f *testing.F) {
 func TestImproperNames(t *testing.T) {
 	for _, rules := range []string{`- allow: "*/any"`, `- deny: "*/any"`, `- allow: "*.example.org"`, `- ask: "*"`, ""} {
 		l, err := ParseLayer("test", "test.yaml", []byte("network:\n"+rules))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, name := range []string{"xn--0.example.org", "XN--0.example.org.", "a..example.org", "-a.example.org", "a\x00.example.org"} {
 			if j := Builtin().With(l).Connect(at(name, 443), "/usr/bin/curl"); j.Verdict != Deny {
 				t.Errorf("%s: %s is %s (%s)", rules, name, j.Verdict, j.Rule)

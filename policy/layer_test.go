@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/exp/golden"
+
+	"stepbox/internal/must"
 )
 
 func TestGlob(t *testing.T) {
@@ -147,9 +149,7 @@ f.yaml:5:9: there is no key "hid" in "files"; did you mean "hide"?`
 func layer(t *testing.T, name, yaml string) Layer {
 	t.Helper()
 	l, err := ParseLayer(name, name+".yaml", []byte(yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return l
 }
 

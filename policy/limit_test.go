@@ -3,6 +3,8 @@ package policy
 import (
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 func TestLimitsAreRead(t *testing.T) {
@@ -24,9 +26,7 @@ limits:
     files: 1000
     written: 500M
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := Builtin().With(l)
 	j := p.Connect(Destination{Name: "example.org", Port: 443, Protocol: TCP}, "/usr/bin/curl")
 	if j.Verdict != Allow || len(j.Limits) != 4 || j.Limits[0].Amount != 50<<20 || j.Limits[0].At != Deny || j.Limits[2].Amount != 100 {
@@ -61,9 +61,7 @@ written 500M of one action (your policy, /p/policy.yaml:17)`
 func TestTheStricterLimitWins(t *testing.T) {
 	layer := func(name, text string) Layer {
 		l, err := ParseLayer(name, "", []byte("limits: "+text+"\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return l
 	}
 	for _, c := range []struct {

@@ -10,6 +10,8 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 	"pgregory.net/rapid"
+
+	"stepbox/internal/must"
 )
 
 func TestLine(t *testing.T) {
@@ -87,9 +89,7 @@ func TestLineRoundTrips(t *testing.T) {
 		}
 		// Our own reading of a script agrees.
 		f, err := syntax.NewParser().Parse(strings.NewReader(l), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r := reader{home: "/home/me"}
 		for i, w := range f.Stmts[0].Cmd.(*syntax.CallExpr).Args {
 			if got := r.word(w); !got.known() || got.text != argv[i] {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 // folderOf reads files from memory.
@@ -30,9 +32,7 @@ func TestLoad(t *testing.T) {
 		"/c/.unrelated.yaml~": "",
 	}
 	l, err := Load("user", "/c/policy.yaml", folderOf(files))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if want := []string{"/c/policy.yaml", "/c/team/rules.yaml", "/c/common.yaml", "/shared.yaml"}; !slices.Equal(l.Sources, want) {
 		t.Errorf("sources %q, want %q", l.Sources, want)
 	}
@@ -192,9 +192,7 @@ func TestFileRule(t *testing.T) {
 		{"**/gen/*.{go,ts}", []string{"gen/a.go", "x/gen/b.ts"}, []string{"gen/a.py"}},
 	} {
 		r, err := parseFile(c.glob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, s := range c.match {
 			if !r.Match(s) {
 				t.Errorf("%s isn't about %s", c.glob, s)

@@ -4,15 +4,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // An answer for a command reaches no further than its words: not to what a variable
 // makes of it, however that is set.
 func TestAllowedWithoutLoaders(t *testing.T) {
 	l, err := ParseLayer("user", "policy.yaml", []byte("version: 1\ncommands:\n  - allow: git push origin main\n  - allow: npm publish\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := Builtin().With(l)
 	c := func(argv ...string) Command {
 		return Command{Argv: argv, Cwd: "/p", Project: "/p", Home: "/home/me"}
@@ -59,7 +59,7 @@ func TestAllowedWithoutLoaders(t *testing.T) {
 	if j := p.Command(k); j.Verdict != Ask {
 		t.Errorf("a git that this session wrote: %s", j.Verdict)
 	}
-	deny := p.With(Layer{Name: "session", Rules: []Rule{must(ParseRule(Deny, "git push"))}})
+	deny := p.With(Layer{Name: "session", Rules: []Rule{must.Get(ParseRule(Deny, "git push"))}})
 	if j := deny.Command(c("bash", "-c", slices.Concat(scripts[Ask][:1])[0])); j.Verdict != Deny {
 		t.Errorf("denied with a variable: %s", j.Verdict)
 	}
@@ -67,7 +67,7 @@ func TestAllowedWithoutLoaders(t *testing.T) {
 
 // Where no rule that allows counts it is said why, bounded, and only of what is asked about.
 func TestSaysWhyNoRuleCounts(t *testing.T) {
-	p := Builtin().With(Layer{Name: "yours", Rules: []Rule{must(ParseRule(Allow, "git push *"))}})
+	p := Builtin().With(Layer{Name: "yours", Rules: []Rule{must.Get(ParseRule(Allow, "git push *"))}})
 	of := func(argv ...string) Command { return Command{Argv: argv} }
 	given, made, posing := of("git", "push"), of("git", "push"), of("git", "push")
 	given.Env = []string{"GOFLAGS=-x", "A=1", "npm_config_registry=x", "GOFLAGS=-y", "LD_" + strings.Repeat("x", 80) + "=", "PAGER=./x", "CC=x", "CXX=x"}
@@ -90,13 +90,6 @@ func TestSaysWhyNoRuleCounts(t *testing.T) {
 			t.Errorf("%s: %s, since %q; want %q", name, got.Verdict, got.Uncounted, c.want)
 		}
 	}
-}
-
-func must(r Rule, err error) Rule {
-	if err != nil {
-		panic(err)
-	}
-	return r
 }
 
 // What loads code is among what makes a command do more than its words show, and apart from

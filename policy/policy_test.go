@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"stepbox/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -264,9 +266,7 @@ func TestUnknownFolder(t *testing.T) {
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
@@ -351,9 +351,7 @@ func TestReadings(t *testing.T) {
 // The name of a script has letters that options have, and isn't one.
 func TestScriptIsNoOption(t *testing.T) {
 	l, err := ParseLayer("test", "test.yaml", []byte("commands: [{allow: python example.py, children: allow}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if j := Builtin().With(l).Command(Command{Argv: []string{"python", "example.py"}}); j.Verdict != Allow || !j.NestedAllowed {
 		t.Errorf("judged %+v", j)
 	}

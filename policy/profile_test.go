@@ -11,6 +11,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"stepbox/internal/must"
 )
 
 func TestProfilesParse(t *testing.T) {
@@ -350,9 +352,7 @@ func TestHousekeeping(t *testing.T) {
 func TestHousekeepingScript(t *testing.T) {
 	sum := sha256.Sum256([]byte("F=\nsource ~/.rc; declare -f > $F\n"))
 	p, err := ParseProfile("f.yaml", []byte("name: x\nhousekeeping:\n  - run: bash -c *\n    script:\n      holes: ['F=(/[a-z/.]+)\\n']\n      sha256: ["+hex.EncodeToString(sum[:])+"]\n    reads: [.rc]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	is := func(script string, wrote string) bool {
 		return p.Housekeeping(Command{Argv: []string{"bash", "-c", script}, Program: "/bin/bash", Home: "/home/me", Wrote: func(f string) bool { return f == wrote }}) != nil
 	}
@@ -703,9 +703,7 @@ func TestEnvironment(t *testing.T) {
 // What an agent's profile says of questions counts as what policies do.
 func TestProfileAsks(t *testing.T) {
 	p, err := ParseProfile("f.yaml", []byte("name: x\nask: {on: deny, timeout: 5m}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a := Builtin().With(p.Layer()).Asking()
 	if len(a) != 1 || a[0].On != "deny" || a[0].Timeout != 5*time.Minute || a[0].Layer != "profile x" || a[0].Line != 2 {
 		t.Errorf("got %+v", a)

@@ -3,6 +3,8 @@ package policy
 import (
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // A person's own profile is for one kind of agent, and says so.
@@ -45,9 +47,7 @@ func TestOwnProfile(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	own := func(name, match string) *Profile {
 		p, err := OwnProfile("/c/"+name+".yaml", []byte("name: "+name+"\nagent: true\nmatch: "+match))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return p
 	}
 	claude, mine, other := own("claude", "{programs: [claude]}"), own("mine", "{programs: [codex, both]}"), own("other", "{programs: [both], interpreters: [sh]}")

@@ -3,6 +3,8 @@ package policy
 import (
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // Programs that run the command in their arguments, which stands where the % is. They
@@ -120,9 +122,7 @@ func TestShapes(t *testing.T) {
 // Of many commands the strictest verdict wins, with its rule.
 func TestStrictest(t *testing.T) {
 	l, err := ParseLayer("mine", "mine.yaml", []byte("version: 1\ncommands: [{deny: terraform destroy, why: it is shared}, {allow: git push origin main}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for s, want := range map[string]Verdict{
 		"git push origin main": Allow, "ls; git push origin main": Allow, "ls | git push origin other; ls": Ask, "git push origin main && terraform destroy": Deny,
 		"sudo env A=b sh -c 'git push origin x; (cd x; timeout 5 terraform destroy)'": Deny, "terraform destroy; $X": Deny, "git push origin main; $X": Ask, "git push origin $X": Ask,

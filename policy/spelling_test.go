@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // What a rule denies is denied as it is typed in the rule and in the other ways to spell
@@ -176,9 +178,7 @@ func TestStartedAs(t *testing.T) {
 // rules that ask or deny are about that.
 func TestAProgramBehindItsLink(t *testing.T) {
 	l, err := ParseLayer("yours", "policy.yaml", []byte("commands: [{deny: npm publish}, {allow: npm test}, {ask: npm|npm-cli.js}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := Builtin().With(l)
 	for line, want := range map[string]Verdict{
 		"node /usr/lib/node_modules/npm/bin/npm-cli.js publish":           Deny,

@@ -8,6 +8,8 @@ import (
 	"errors"
 
 	"pgregory.net/rapid"
+
+	"stepbox/internal/must"
 )
 
 // What AsOf says is what a reader of all events up to that one would know.
@@ -42,9 +44,7 @@ func TestAsOfProperty(t *testing.T) {
 			}
 		}
 		docs, err := s.AsOf(t.Context(), id, KindAction, seq, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if fmt.Sprintf("%s", docs) != fmt.Sprint(want) {
 			t.Fatalf("as of %d, %d of them: %s, want %s", seq, limit, docs, want)
 		}
@@ -57,9 +57,7 @@ func TestEventBy(t *testing.T) {
 	var all []Event
 	for i := range 20 {
 		es, err := s.Append(t.Context(), "aaaaaaaa", fact(int64(i+1), "held"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all = append(all, es...)
 	}
 	for _, e := range all {

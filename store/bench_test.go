@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 // timed runs f and reports the median, the 99th percentile and the worst beside the mean.
@@ -44,12 +46,8 @@ func BenchmarkOpen(b *testing.B) {
 	s := open(b)
 	timed(b, func(int) {
 		s, err := Open(context.Background(), s.dir)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
+		must.OK(b, s.Close())
 	})
 }
 
@@ -78,9 +76,7 @@ func BenchmarkAppendBesideAnother(b *testing.B) {
 	session(b, s, "shared")
 	session(b, s, "own")
 	cmd := child(b, "append", s.dir, "own", "100000000")
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()         // killed
@@ -190,13 +186,9 @@ func BenchmarkJournal(b *testing.B) {
 				if size > 8 {
 					binary.BigEndian.PutUint64(p[size-8:], uint64(i)*0x9e3779b97f4a7c15)
 				}
-				if err := j.Output(p); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, j.Output(p))
 			})
-			if err := j.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, j.Close())
 		})
 	}
 }
@@ -216,9 +208,7 @@ func BenchmarkExamine(b *testing.B) {
 	const size = 100_000
 	for n := range int64(1000) {
 		h, _, err := s.PutBody(b.Context(), strings.NewReader(strings.Repeat(fmt.Sprintf("%-9d\n", n), size/10)))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		appendFacts(b, s, contents, Fact{Kind: KindCheckpoint, Key: n, Event: "checkpoint", Doc: json.RawMessage(fmt.Sprintf(`{"root":%q}`, h))})
 	}
 	for id, bytes := range map[string]int64{events: 0, contents: 1000 * size} {

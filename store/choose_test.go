@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 // sessionOf records a session with members of its document.
@@ -22,9 +24,7 @@ func sessionOf(t testing.TB, s *Store, id, doc string) {
 // labelOf labels a session.
 func labelOf(t testing.TB, s *Store, id, doc string) {
 	t.Helper()
-	if err := s.Label(t.Context(), id, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(doc), nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Label(t.Context(), id, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(doc), nil }))
 }
 
 // chosen lists the sessions of a choice by ID, part after part.
@@ -32,14 +32,10 @@ func chosen(t testing.TB, s *Store, c Choice) (ids string) {
 	t.Helper()
 	for {
 		got, err := s.Choose(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, d := range got.Docs {
 			var x struct{ ID string }
-			if err := json.Unmarshal(d, &x); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal(d, &x))
 			ids += x.ID
 		}
 		if len(ids) > got.Total {
@@ -116,9 +112,7 @@ func TestChoose(t *testing.T) {
 	if got, err := s.Unended(t.Context()); err != nil || !slices.Equal(got, []string{"c"}) {
 		t.Errorf("unended are %v, %v", got, err)
 	}
-	if err := s.Remove(t.Context(), "b"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Remove(t.Context(), "b"))
 	if l, err := s.Labels(t.Context()); err != nil || len(l) != 3 || l["b"] != nil {
 		t.Errorf("the labels that stay are %v, %v", l, err)
 	}

@@ -12,24 +12,22 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/internal/must"
 )
 
 // put stores a body.
 func put(t *testing.T, s *Store, b []byte) Hash {
 	t.Helper()
 	h, _, err := s.PutBody(t.Context(), bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return h
 }
 
 func has(t *testing.T, s *Store, h Hash) bool {
 	t.Helper()
 	missing, err := s.HasBodies(t.Context(), []Hash{h})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(missing) == 0
 }
 
@@ -55,9 +53,7 @@ func TestRemoveAndCollect(t *testing.T) {
 	if err != nil || c.Bodies != 1 || c.Bytes != int64(len("nobody's")) || !has(t, s, loose) {
 		t.Fatalf("a dry collection says %+v, %v", c, err)
 	}
-	if err := s.Remove(t.Context(), gone); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Remove(t.Context(), gone))
 	if err := s.Remove(t.Context(), gone); !errors.Is(err, ErrNotFound) {
 		t.Errorf("removed again: %v", err)
 	}
@@ -101,9 +97,7 @@ func TestCollectFailsClosed(t *testing.T) {
 	appendFacts(t, s, id, fact(1, "held"))
 	loose := put(t, s, []byte("nobody's"))
 	other, err := Open(t.Context(), s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := s.Collect(t.Context(), false, nil); !errors.Is(err, ErrBusy) || !has(t, s, loose) {
 		t.Errorf("beside another: %v", err)
 	}
@@ -111,9 +105,7 @@ func TestCollectFailsClosed(t *testing.T) {
 	if ok, err := other.lock.try(unix.LOCK_EX); ok || err != nil {
 		t.Errorf("the shared lock is lost: %v, %v", ok, err)
 	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.Close())
 	unknown := func(context.Context, string, Kind, json.RawMessage) ([]Hash, error) { return nil, os.ErrInvalid }
 	if _, err := s.Collect(t.Context(), false, nil, unknown); !errors.Is(err, os.ErrInvalid) || !has(t, s, loose) {
 		t.Errorf("with what can't be told: %v", err)
@@ -140,9 +132,7 @@ func TestRemoveCutShort(t *testing.T) {
 			t.Errorf("a collection takes %v, %v", c.Folders, err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "sealed"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "sealed"), []byte("x"), 0o600))
 	raw(t, s.dir, `CREATE TRIGGER stop BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'stopped'); END`)
 	if err := s.Remove(t.Context(), id); err == nil {
 		t.Fatal("nothing stops it")
@@ -154,9 +144,7 @@ func TestRemoveCutShort(t *testing.T) {
 
 	id = session(t, s, "bbbbbbbb")
 	dir = s.SessionDir(id)
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "sealed"), []byte("x"), 0o600), os.MkdirAll(filepath.Join(dir+Removed, "x"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "sealed"), []byte("x"), 0o600), os.MkdirAll(filepath.Join(dir+Removed, "x"), 0o700))
 	if err := s.Remove(t.Context(), id); err == nil {
 		t.Fatal("its folder has another name")
 	}
@@ -165,9 +153,7 @@ func TestRemoveCutShort(t *testing.T) {
 	folders(2, 3)
 
 	id = session(t, s, "cccccccc")
-	if err := s.Remove(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Remove(t.Context(), id))
 	if labels, err := s.Labels(t.Context()); err != nil || len(labels) > 0 {
 		t.Errorf("what is left of it: %v, %v", labels, err)
 	}
@@ -191,9 +177,7 @@ func TestCollectBySoundRows(t *testing.T) {
 		if c, err := s.Collect(t.Context(), false, nil); err == nil || !strings.Contains(err.Error(), "table of sessions says of bbbbbbbb") || !strings.Contains(err.Error(), "stepbox rm bbbbbbbb --force") || !has(t, s, base) {
 			t.Errorf("%s: %+v, %v", does, c, err)
 		}
-		if err := s.Rebuild(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Rebuild(t.Context(), id))
 		if c, err := s.Collect(t.Context(), false, nil); err != nil || c.Bodies != 0 {
 			t.Errorf("made again after %s: %+v, %v", does, c, err)
 		}
@@ -204,8 +188,6 @@ func TestCollectBySoundRows(t *testing.T) {
 func BenchmarkSane(b *testing.B) {
 	s := manySessions(b, 10_000)
 	for b.Loop() {
-		if err := s.Sane(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, s.Sane(b.Context()))
 	}
 }

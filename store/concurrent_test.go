@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 // Goroutines that append to the same and to other sessions each get their own
@@ -79,9 +81,7 @@ func TestGivingUpWhileLocked(t *testing.T) {
 	s := open(t)
 	id := session(t, s, "aaaaaaaa")
 	c, err := s.keep.db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	if _, err := c.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil {
 		t.Fatal(err)
@@ -114,9 +114,7 @@ func TestLogIsMoved(t *testing.T) {
 		}
 		appendFacts(t, s, id, fs...)
 		log, moved, err := s.keep.checkpoint("NOOP")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if log > 2*moveHard {
 			t.Fatalf("%d bytes of log", log)
 		}

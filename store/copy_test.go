@@ -6,33 +6,27 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // A copy that SQLite made of the database can be put in its place, by whoever opens it first.
 func TestCopyPutBack(t *testing.T) {
 	dir := filled(t)
-	if err := Check(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Check(t.Context(), dir))
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	for _, how := range []string{`VACUUM INTO '` + copied + `'`, `PRAGMA journal_mode = DELETE`} {
 		raw(t, dir, how)
 		if _, err := os.Stat(copied); err == nil {
-			if err := os.Rename(copied, filepath.Join(dir, database)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Rename(copied, filepath.Join(dir, database)))
 		}
 		ro, err := OpenReadOnly(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		// Who looks at it keeps it from being changed, which is said.
 		if err := wants("Check", Check(t.Context(), dir), ErrInUse, "put there from a copy", "stepbox ls"); err != nil {
 			t.Error(err)
 		}
-		if err := ro.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, ro.Close())
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
@@ -45,9 +39,7 @@ func TestCopyPutBack(t *testing.T) {
 		s := openAt(t, dir)
 		verify(t, s, "aaaaaaaa")
 		appendFacts(t, s, "aaaaaaaa", fact(99+int64(len(how)), "held"))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Close())
 	}
 }
 
@@ -57,24 +49,16 @@ func TestDatabaseMissing(t *testing.T) {
 	s := open(t)
 	dir := s.dir
 	id := session(t, s, "aaaaaaaa")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Close())
 	db := filepath.Join(dir, database)
-	if err := os.Remove(db); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(db))
 	openAt(t, dir).Close() // the folder has nothing of a session
 	for what, bytes := range map[string][]byte{"sealed": []byte("x"), "terminal/file": nil, "mine": nil, "upper/laid out": nil} {
 		p := filepath.Join(dir, sessions, id, what)
-		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(p), 0o700))
 		write(t, p, bytes)
 		for _, left := range []string{"nothing", "an empty file", "a database without its log"} {
-			if err := os.RemoveAll(db); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.RemoveAll(db))
 			switch left {
 			case "an empty file":
 				write(t, db, nil)
@@ -101,8 +85,6 @@ func TestDatabaseMissing(t *testing.T) {
 				t.Error("a database was made all the same")
 			}
 		}
-		if err := os.RemoveAll(filepath.Join(dir, sessions, id)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(filepath.Join(dir, sessions, id)))
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // filled is the folder of a closed record with some pages of events.
@@ -20,9 +22,7 @@ func filled(t *testing.T) string {
 	for i := range int64(200) {
 		appendFacts(t, s, id, Fact{Kind: KindNote, Key: i, Event: "note", Doc: json.RawMessage(fmt.Sprintf(`{"id":%d,"text":%q}`, i, strings.Repeat("x", 900)))})
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Close())
 	return s.dir
 }
 
@@ -46,12 +46,10 @@ func TestNotADatabase(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := must(os.ReadFile(db)); !bytes.Equal(got, junk) {
+	if got := must.Get(os.ReadFile(db)); !bytes.Equal(got, junk) {
 		t.Error("the file was changed")
 	}
-	if err := errors.Join(os.Mkdir(dir+"/damaged", 0o700), os.Rename(db, dir+"/damaged/"+database)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(dir+"/damaged", 0o700), os.Rename(db, dir+"/damaged/"+database))
 	session(t, openAt(t, dir), "aaaaaaaa")
 }
 
@@ -60,7 +58,7 @@ func TestNotADatabase(t *testing.T) {
 func TestDamagedPages(t *testing.T) {
 	dir := filled(t)
 	db := filepath.Join(dir, database)
-	b := must(os.ReadFile(db))
+	b := must.Get(os.ReadFile(db))
 	for i := 40 * 4096; i < len(b)-4096; i++ {
 		b[i] ^= 0x5a
 	}
@@ -94,7 +92,7 @@ func TestSuspicionUnfounded(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	dir := filled(t)
 	db := filepath.Join(dir, database)
-	if err := os.Truncate(db, must(os.Stat(db)).Size()/3); err != nil {
+	if err := os.Truncate(db, must.Get(os.Stat(db)).Size()/3); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Open(t.Context(), dir)
@@ -114,17 +112,11 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("SQLite format 3\x00"))
 	f.Add([]byte("SQLite format 3\x00\x10\x00\x02\x02\x00\x40\x20\x20"))
 	dir := f.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, os.Chmod(dir, 0o700))
 	s, err := Open(f.Context(), dir)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		f.Fatal(err)
-	}
-	good := must(os.ReadFile(filepath.Join(dir, database)))
+	must.OK(f, err)
+	must.OK(f, s.Close())
+	good := must.Get(os.ReadFile(filepath.Join(dir, database)))
 	f.Add(good)
 	f.Add(good[:len(good)/2])
 	newer := bytes.Clone(good)
@@ -135,9 +127,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(foreign)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dir := t.TempDir()
-		if err := os.Chmod(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chmod(dir, 0o700))
 		write(t, filepath.Join(dir, database), b)
 		if s, err := Open(t.Context(), dir); err == nil {
 			// Damage that Open needn't see may make any of these fail.

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 // The child writes facts, bodies and terminal output as fast as it can, each
@@ -137,23 +139,15 @@ func crashAgain(t *testing.T, rounds int) {
 		}
 		checkCrashed(t, s, id, frames[:round+1])
 		verify(t, s, id)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Close())
 	}
 	// A last writer takes up and packs what all the others left.
 	s := openAt(t, dir)
 	j, err := s.Journal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, j.Close())
 	files, err := listJournal(j.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, f := range files {
 		if f.raw {
 			t.Errorf("file %d wasn't packed", f.number)
@@ -172,12 +166,8 @@ type acknowledged struct {
 func crashOnce(t *testing.T, dir, id string, round int) acknowledged {
 	cmd := child(t, "crash", dir, id, strconv.Itoa(round))
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	acked := acknowledged{events: make(map[uint64]string)}
 	sc := bufio.NewScanner(out)
 	var kill *time.Timer
@@ -187,9 +177,7 @@ func crashOnce(t *testing.T, dir, id string, round int) acknowledged {
 		}
 		f := strings.Fields(sc.Text())
 		n, err := strconv.Atoi(f[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		switch f[0] {
 		case "a":
 			acked.events[uint64(n)] = f[2]
@@ -212,9 +200,7 @@ func checkCrashed(t *testing.T, s *Store, id string, frames []int) {
 	seen := make([]int, len(frames))
 	var last time.Duration
 	for f, err := range s.ReadJournal(id) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var round, i int
 		if _, err := fmt.Sscanf(string(f.Data[:min(40, len(f.Data))]), "%d:%d:", &round, &i); err != nil {
 			t.Fatal(err)
@@ -236,9 +222,7 @@ func TestJournalHasOneWriter(t *testing.T) {
 	s := open(t)
 	id := session(t, s, "aaaaaaaa")
 	j, err := s.Journal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if j2, err := s.Journal(id); err == nil {
 		t.Error(errors.Join(errors.New("a second writer was let in"), j2.Close()))
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // A row that damage made something else than JSON keeps no others from being listed.
@@ -17,14 +19,10 @@ func TestDamagedRow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Close())
 	file := filepath.Join(dir, database)
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	damaged := 0
 	for from, mark := 0, []byte(`"mark":"of aaaaaaaa"`); ; from++ {
 		i := bytes.Index(whole[from:], mark)
@@ -34,22 +32,16 @@ func TestDamagedRow(t *testing.T) {
 		from += i
 		b := bytes.Clone(whole)
 		b[from] = 'x'
-		if err := os.WriteFile(file, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, b, 0o600))
 		s, err := Open(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all, err := s.Sessions(t.Context())
 		if err != nil || len(all) != 2 || !json.Valid(all[0]) {
 			t.Errorf("with the byte %d damaged there are %q, %v", from, all, err)
 		} else if !json.Valid(all[1]) {
 			damaged++
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Close())
 	}
 	if damaged == 0 {
 		t.Error("no row was damaged")

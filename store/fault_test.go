@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/internal/must"
 )
 
 // inNamespace makes a child run as root of namespaces of its own, so that it
@@ -24,9 +26,7 @@ func inNamespace(t *testing.T, name string, args ...string) {
 	cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS
 	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Run())
 }
 
 // wants is an error unless err is what a case expects, with its advice.
@@ -174,9 +174,7 @@ func fullDisk(args []string) error {
 // A limit on the size of files is another full disk, and no signal kills us.
 func TestSmallFiles(t *testing.T) {
 	cmd := child(t, "small files", filepath.Join(t.TempDir(), "data"))
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Run())
 }
 
 func smallFiles(args []string) error {
@@ -286,10 +284,8 @@ func TestReadOnlyFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	session(t, openAt(t, dir), "aaaaaaaa")
 	for _, p := range []string{dir, filepath.Join(dir, database), filepath.Join(dir, bodiesDir)} {
-		st := must(os.Stat(p))
-		if err := os.Chmod(p, st.Mode().Perm()&^0o222); err != nil {
-			t.Fatal(err)
-		}
+		st := must.Get(os.Stat(p))
+		must.OK(t, os.Chmod(p, st.Mode().Perm()&^0o222))
 		_, err := Open(t.Context(), dir)
 		if err := wants(p, err, ErrReadOnly, "chmod -R u+rwX "+dir, "STEPBOX_DATA"); err != nil {
 			t.Error(err)
@@ -300,9 +296,7 @@ func TestReadOnlyFolder(t *testing.T) {
 		} else if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := os.Chmod(p, st.Mode().Perm()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chmod(p, st.Mode().Perm()))
 	}
 	if _, err := Open(t.Context(), "/proc/stepbox"); err == nil {
 		t.Error("a record was made in /proc")
@@ -317,17 +311,13 @@ func TestNotPrivate(t *testing.T) {
 	}{{"", 0o755}, {"", 0o710}, {"", 0o701}, {bodiesDir, 0o750}, {sessions, 0o704}} {
 		dir := filepath.Join(t.TempDir(), "da ta")
 		p := filepath.Join(dir, tt.sub)
-		if err := os.MkdirAll(p, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(p, tt.mode); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(p, 0o700))
+		must.OK(t, os.Chmod(p, tt.mode))
 		_, err := Open(t.Context(), dir)
 		if err := wants(tt.sub, err, ErrPrivate, "chmod 700 '"+p+"'"); err != nil {
 			t.Error(err)
 		}
-		if left := must(os.ReadDir(dir)); tt.sub == "" && len(left) != 0 {
+		if left := must.Get(os.ReadDir(dir)); tt.sub == "" && len(left) != 0 {
 			t.Errorf("%v was made in a folder that is refused", left)
 		}
 	}
@@ -341,14 +331,10 @@ func TestNotPrivate(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if os.Geteuid() == 0 {
 		dir := t.TempDir()
-		if err := errors.Join(os.Chmod(dir, 0o700), os.Chown(dir, 12345, 12345)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chmod(dir, 0o700), os.Chown(dir, 12345, 12345))
 		_, err := Open(t.Context(), dir)
 		if err := wants("another user's folder", err, ErrPrivate, "uid 12345"); err != nil {
 			t.Error(err)
@@ -378,14 +364,10 @@ func TestTakenAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer s.Close() // it may say that it wasn't closed well
 			session(t, s, "aaaaaaaa")
-			if err := take(s.dir); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, take(s.dir))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for n := int64(0); err == nil && ctx.Err() == nil; n++ {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // everything is a closed record of a session with a resource of every kind, bodies in
@@ -20,9 +22,7 @@ func everything(t *testing.T) (dir string, large Hash) {
 	s := open(t)
 	id := session(t, s, "aaaaaaaa")
 	small, _, err := s.PutBody(t.Context(), strings.NewReader("a small one"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if large, _, err = s.PutBody(t.Context(), bytes.NewReader(bytes.Repeat([]byte("large"), 10<<10))); err != nil {
 		t.Fatal(err)
 	}
@@ -43,25 +43,21 @@ func everything(t *testing.T) (dir string, large Hash) {
 	if err == nil {
 		j, err = s.Journal(id)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	// A supervisor that is killed leaves its last output as it is.
 	raw := filepath.Join(s.SessionDir(id), terminal, "000002.raw")
 	err = j.Output([]byte("second line\n"))
-	left := must(os.ReadFile(raw))
-	if err := errors.Join(err, j.Close(), s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	left := must.Get(os.ReadFile(raw))
+	must.OK(t, err, j.Close(), s.Close())
 	write(t, filepath.Join(s.SessionDir(id), terminal, "000003.raw"), renumbered(left))
 	return s.dir, large
 }
 
 // renumbered is the file after the one that it was.
 func renumbered(raw []byte) []byte {
-	began := must(parseHeader(raw, 2))
+	began := must.Get(parseHeader(raw, 2))
 	p := parser{b: raw[headerSize:], number: 2}
-	f := must(p.next())
+	f := must.Get(p.next())
 	return appendFrame(appendHeader(nil, began, 3), f.Kind, uint64(f.At.Milliseconds()), f.Data, 3)
 }
 
@@ -82,9 +78,7 @@ func TestFlippedFields(t *testing.T) {
 		t.Fatalf("before anything was changed: %v", err)
 	}
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, database)+"?_busy_timeout=5000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	if _, err := db.Exec(`DROP TRIGGER events_stay`); err != nil {
 		t.Fatal(err)
@@ -149,9 +143,7 @@ func TestForgedViews(t *testing.T) {
 			continue
 		}
 		var is string
-		if err := s.reads.QueryRow(`SELECT sql FROM sqlite_schema WHERE name = ?`, k.table).Scan(&is); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.reads.QueryRow(`SELECT sql FROM sqlite_schema WHERE name = ?`, k.table).Scan(&is))
 		raw(t, dir, `DROP VIEW "`+k.table+`"`, strings.Replace(is, `seq, doc,`, `seq, json_set(doc, '$.root', '') AS doc,`, 1))
 		found, err := s.Examine(t.Context(), "aaaaaaaa", Examination{})
 		if err != nil || len(found.Problems) < 2 {
@@ -179,24 +171,16 @@ func (f field) String() string { return fmt.Sprintf("%s of row %d of %s", f.colu
 func fields(t *testing.T, db *sql.DB, table string) (out []field) {
 	t.Helper()
 	var columns string
-	if err := db.QueryRow(`SELECT group_concat(name) FROM pragma_table_xinfo(?) WHERE hidden = 0`, table).Scan(&columns); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.QueryRow(`SELECT group_concat(name) FROM pragma_table_xinfo(?) WHERE hidden = 0`, table).Scan(&columns))
 	for _, c := range strings.Split(columns, ",") {
 		rows, err := db.Query(fmt.Sprintf(`SELECT rowid, "%s" FROM "%s"`, c, table))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for rows.Next() {
 			f := field{table: table, column: c}
-			if err := rows.Scan(&f.row, &f.was); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(&f.row, &f.was))
 			out = append(out, f)
 		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Err(), rows.Close())
 	}
 	return out
 }
@@ -243,7 +227,7 @@ func TestFlippedFiles(t *testing.T) {
 	s := openAt(t, dir)
 	folder := filepath.Join(s.SessionDir("aaaaaaaa"), terminal)
 	for _, p := range []string{filepath.Join(folder, "000001.zst"), filepath.Join(folder, "000002.zst"), filepath.Join(folder, "000003.raw"), s.bodyPath(large)} {
-		was := must(os.ReadFile(p))
+		was := must.Get(os.ReadFile(p))
 		for i := 0; i < len(was); i += max(1, len(was)/200) {
 			b := bytes.Clone(was)
 			b[i] ^= 0x10

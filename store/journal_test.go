@@ -12,14 +12,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 func openJournal(t testing.TB, s *Store, id string) *Journal {
 	t.Helper()
 	j, err := s.Journal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = j.Close() }) // tests that care have closed it
 	return j
 }
@@ -29,9 +29,7 @@ func frames(t testing.TB, s *Store, id string) []Frame {
 	t.Helper()
 	var fs []Frame
 	for f, err := range s.ReadJournal(id) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		f.Data = bytes.Clone(f.Data)
 		fs = append(fs, f)
 	}
@@ -45,12 +43,8 @@ func TestJournalPacksWithoutANewInode(t *testing.T) {
 	id := session(t, s, "aaaaaaaa")
 	j := openJournal(t, s, id)
 	kept, err := os.Stat(j.chunk(1) + unfinished)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(j.Output([]byte("hello")), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, j.Output([]byte("hello")), j.Close())
 	if packed, err := os.Stat(j.chunk(1)); err != nil || !os.SameFile(kept, packed) {
 		t.Errorf("it is packed into a new file: %v", err)
 	}
@@ -59,9 +53,7 @@ func TestJournalPacksWithoutANewInode(t *testing.T) {
 		t.Errorf("left are %v, %v", left, err)
 	}
 	j = openJournal(t, s, id) // and nothing is printed
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Close())
 	if again, err := os.ReadDir(j.dir); err != nil || len(again) != 2 {
 		t.Errorf("left by nothing are %v, %v", again, err)
 	}
@@ -81,9 +73,7 @@ func TestJournal(t *testing.T) {
 		j.Resize(80, 24), j.Output([]byte("hello\x1b[0m")), j.Output(nil), j.Resize(120, 35),
 		j.Output(bytes.Repeat([]byte("y"), 2*frameMost+5)),
 	}
-	if err := errors.Join(steps...); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(steps...))
 	check := func(when string) {
 		t.Helper()
 		fs := frames(t, s, id)
@@ -98,9 +88,7 @@ func TestJournal(t *testing.T) {
 			t.Error("nonsense was recorded")
 		}
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Close())
 	check("when it is closed")
 	if err := j.Output([]byte("late")); !errors.Is(err, ErrClosed) {
 		t.Errorf("Output after Close = %v", err)
@@ -109,17 +97,13 @@ func TestJournal(t *testing.T) {
 	// Reopened, it goes on, and so does its time.
 	before := frames(t, s, id)
 	j = openJournal(t, s, id)
-	if err := errors.Join(j.Output([]byte("again")), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Output([]byte("again")), j.Close())
 	after := frames(t, s, id)
 	if len(after) != 7 || string(after[6].Data) != "again" || after[6].At < before[5].At {
 		t.Errorf("after it was reopened: %d frames", len(after))
 	}
 	// Opened and closed without a frame, nothing changes.
-	if err := openJournal(t, s, id).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, openJournal(t, s, id).Close())
 	if fs := frames(t, s, id); len(fs) != 7 {
 		t.Errorf("%d frames", len(fs))
 	}
@@ -171,9 +155,7 @@ func TestJournalRotates(t *testing.T) {
 	wg.Wait()
 	close(stop)
 	reader.Wait()
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Close())
 	var next [writers]int
 	for _, f := range frames(t, s, id) {
 		w := f.Data[0]
@@ -202,9 +184,7 @@ func TestJournalIsBounded(t *testing.T) {
 	id := session(t, s, "aaaaaaaa")
 	j := openJournal(t, s, id)
 	c, err := s.keep.db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	if _, err := c.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil { // no row can be written
 		t.Fatal(err)
@@ -220,7 +200,7 @@ func TestJournalIsBounded(t *testing.T) {
 		}
 		wrote <- nil
 	}()
-	raws := func() int { return len(must(filepath.Glob(filepath.Join(j.dir, "*.raw")))) }
+	raws := func() int { return len(must.Get(filepath.Glob(filepath.Join(j.dir, "*.raw")))) }
 	for deadline := time.Now().Add(2 * time.Minute); raws() < unpacked+2 && time.Now().Before(deadline); {
 		<-time.After(time.Millisecond) // nothing tells of a file that was made
 	}
@@ -235,9 +215,7 @@ func TestJournalIsBounded(t *testing.T) {
 	if _, err := c.ExecContext(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(<-wrote, j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-wrote, j.Close())
 	if fs := frames(t, s, id); len(fs) != total {
 		t.Errorf("%d frames", len(fs))
 	}
@@ -255,12 +233,10 @@ func TestJournalPackingInterrupted(t *testing.T) {
 			write(t, j.chunk(1)+".tmp", []byte("half"))
 		}},
 		{"before the row", func(t *testing.T, _ *Store, j *Journal, raw []byte) {
-			write(t, j.chunk(1), must(compress(raw)))
+			write(t, j.chunk(1), must.Get(compress(raw)))
 		}},
 		{"after the row", func(t *testing.T, _ *Store, j *Journal, raw []byte) {
-			if err := j.packOne(context.Background(), 1); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, j.packOne(context.Background(), 1))
 			write(t, j.raw(1), raw)
 		}},
 	} {
@@ -268,18 +244,12 @@ func TestJournalPackingInterrupted(t *testing.T) {
 			s := open(t)
 			id := session(t, s, "aaaaaaaa")
 			j := openJournal(t, s, id)
-			if err := j.Output([]byte("one")); err != nil {
-				t.Fatal(err)
-			}
-			raw := must(os.ReadFile(j.raw(1)))
-			if err := j.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, j.Output([]byte("one")))
+			raw := must.Get(os.ReadFile(j.raw(1)))
+			must.OK(t, j.Close())
 			// Another session's journal is made to look like a killed one's.
 			id = session(t, s, "bbbbbbbb")
-			if err := os.MkdirAll(filepath.Join(s.SessionDir(id), terminal), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(filepath.Join(s.SessionDir(id), terminal), 0o700))
 			left := &Journal{store: s, session: id, dir: filepath.Join(s.SessionDir(id), terminal)}
 			write(t, left.raw(1), raw)
 			tt.leave(t, s, left, raw)
@@ -287,9 +257,7 @@ func TestJournalPackingInterrupted(t *testing.T) {
 				t.Errorf("before it is taken up: %v", fs)
 			}
 			j = openJournal(t, s, id)
-			if err := errors.Join(j.Output([]byte("two")), j.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, j.Output([]byte("two")), j.Close())
 			if fs := frames(t, s, id); len(fs) != 2 || string(fs[0].Data) != "one" || string(fs[1].Data) != "two" {
 				t.Errorf("after it was taken up: %v", fs)
 			}
@@ -308,14 +276,10 @@ func TestJournalTail(t *testing.T) {
 	id := session(t, s, "aaaaaaaa")
 	j := openJournal(t, s, id)
 	for _, p := range []string{"one", "two", "three"} {
-		if err := j.Output([]byte(p)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Output([]byte(p)))
 	}
-	raw := must(os.ReadFile(j.raw(1)))
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(j.raw(1)))
+	must.OK(t, j.Close())
 	var ends []int // of the header and of each frame
 	p := parser{b: raw[headerSize:], number: 1}
 	for err := error(nil); err == nil; _, err = p.next() {
@@ -325,12 +289,8 @@ func TestJournalTail(t *testing.T) {
 	dir := filepath.Join(s.SessionDir(id), terminal)
 	file := filepath.Join(dir, "000001.raw")
 	for cut := range raw {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(dir))
+		must.OK(t, os.Mkdir(dir, 0o700))
 		write(t, file, raw[:cut])
 		whole := 0
 		for _, e := range ends[1:] {
@@ -369,10 +329,8 @@ func TestJournalTail(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%d frames before the damage", n)
 	}
-	if err := (&Journal{store: s, session: id, dir: dir}).recover(); err != nil {
-		t.Fatal(err)
-	}
-	if kept := must(os.ReadFile(filepath.Join(dir, "000001.damaged"))); !bytes.Equal(kept, bad[ends[1]:]) {
+	must.OK(t, (&Journal{store: s, session: id, dir: dir}).recover())
+	if kept := must.Get(os.ReadFile(filepath.Join(dir, "000001.damaged"))); !bytes.Equal(kept, bad[ends[1]:]) {
 		t.Errorf("%d bytes of the damaged end were kept", len(kept))
 	}
 	if fs := frames(t, s, id); len(fs) != 1 {
@@ -388,7 +346,7 @@ func TestJournalTampered(t *testing.T) {
 		read   bool // reading finds it too
 	}{
 		{"changed", func(t *testing.T, j *Journal) {
-			raw := must(unpack(j.chunk(1), Hash{}, false))
+			raw := must.Get(unpack(j.chunk(1), Hash{}, false))
 			i := bytes.Index(raw, []byte("rm -rf"))
 			p := parser{b: raw[headerSize:], number: 1}
 			if _, err := p.next(); err != nil {
@@ -398,20 +356,18 @@ func TestJournalTampered(t *testing.T) {
 			copy(raw[i:], "ls -la")
 			forged := appendFrame(nil, FrameOutput, 0, []byte("ls -la"), 1) // with a good checksum
 			copy(frame[len(frame)-4:], forged[len(forged)-4:])
-			write(t, j.chunk(1), must(compress(raw)))
+			write(t, j.chunk(1), must.Get(compress(raw)))
 		}, true},
 		{"removed", func(t *testing.T, j *Journal) {
-			if err := os.Remove(j.chunk(2)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Remove(j.chunk(2)))
 		}, true},
 		{"swapped", func(t *testing.T, j *Journal) {
-			one, two := must(os.ReadFile(j.chunk(1))), must(os.ReadFile(j.chunk(2)))
+			one, two := must.Get(os.ReadFile(j.chunk(1))), must.Get(os.ReadFile(j.chunk(2)))
 			write(t, j.chunk(1), two)
 			write(t, j.chunk(2), one)
 		}, true},
 		{"added", func(t *testing.T, j *Journal) {
-			write(t, j.chunk(3), must(compress(appendFrame(appendHeader(nil, time.Now(), 3), FrameOutput, 0, []byte("x"), 3))))
+			write(t, j.chunk(3), must.Get(compress(appendFrame(appendHeader(nil, time.Now(), 3), FrameOutput, 0, []byte("x"), 3))))
 		}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -419,9 +375,7 @@ func TestJournalTampered(t *testing.T) {
 			id := session(t, s, "aaaaaaaa")
 			for range 2 {
 				j := openJournal(t, s, id)
-				if err := errors.Join(j.Output([]byte("rm -rf")), j.Close()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, j.Output([]byte("rm -rf")), j.Close())
 			}
 			verify(t, s, id)
 			tt.tamper(t, &Journal{dir: filepath.Join(s.SessionDir(id), terminal)})
@@ -467,9 +421,7 @@ func TestRawAdded(t *testing.T) {
 			s := open(t)
 			id := session(t, s, "aaaaaaaa")
 			j := openJournal(t, s, id)
-			if err := errors.Join(j.Output([]byte("deed")), j.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, j.Output([]byte("deed")), j.Close())
 			for i, f := range c.facts {
 				f.Key = map[Kind]int64{KindSeal: int64(i + 1), KindApply: 1}[f.Kind]
 				appendFacts(t, s, id, f)
@@ -493,9 +445,7 @@ func TestRawAdded(t *testing.T) {
 			}
 			write(t, j.raw(n), appendFrame(appendHeader(nil, time.Now(), n), FrameOutput, 0, []byte("fine"), n))
 			said("added")
-			if err := openJournal(t, s, id).Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, openJournal(t, s, id).Close())
 			said("taken up")
 		}
 	}
@@ -512,16 +462,7 @@ func TestReadJournalOfNobody(t *testing.T) {
 
 func write(t testing.TB, p string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(p, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
+	must.OK(t, os.WriteFile(p, b, 0o600))
 }
 
 // TestStrangersBesideJournal puts files beside a journal whose names are numbers, and
@@ -533,9 +474,7 @@ func TestStrangersBesideJournal(t *testing.T) {
 	for _, name := range []string{"00000009.raw", "2.raw", "+00003.raw", "0000000.zst"} {
 		write(t, filepath.Join(j.dir, name), []byte("no frames"))
 	}
-	if err := errors.Join(j.Output([]byte("deed")), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Output([]byte("deed")), j.Close())
 	again := openJournal(t, s, id)
 	if err := errors.Join(again.Output([]byte("more")), again.Close()); err != nil {
 		t.Errorf("going on: %v", err)

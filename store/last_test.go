@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 func TestNewest(t *testing.T) {
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	for _, id := range []string{"one", "two"} {
 		if _, err := s.CreateSession(t.Context(), id, json.RawMessage(`{}`)); err != nil {

@@ -3,15 +3,15 @@ package store
 import (
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // unsound is what is wrong with the database, a line each.
 func unsound(t *testing.T, s *Store) string {
 	t.Helper()
 	found, err := s.Sound(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var lines []string
 	for _, p := range found {
 		lines = append(lines, p.Error())

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"stepbox/internal/must"
 )
 
 // childEnv names what a re-executed test binary does instead of testing.
@@ -56,17 +58,13 @@ func TestAsUnprivileged(t *testing.T) {
 		return
 	}
 	dir, err := os.MkdirTemp("", "stepbox-store")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := os.Chown(dir, 12345, 12345); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(dir, 12345, 12345))
 	args := []string{"-test.timeout=240s", "-test.run=" + withRights}
 	if testing.Short() {
 		args = append(args, "-test.short")
@@ -89,9 +87,7 @@ func open(t testing.TB) *Store {
 func openAt(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Error(err)
@@ -117,9 +113,7 @@ func fact(n int64, state string) Fact {
 func appendFacts(t testing.TB, s *Store, id string, facts ...Fact) []Event {
 	t.Helper()
 	events, err := s.Append(t.Context(), id, facts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return events
 }
 
@@ -134,7 +128,5 @@ func (s *Store) Verify(ctx context.Context, session string, more ...References) 
 
 func verify(t testing.TB, s *Store, id string) {
 	t.Helper()
-	if err := s.Verify(context.Background(), id); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Verify(context.Background(), id))
 }

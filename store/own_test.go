@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // One process at a time has a session, however many stores it has open.
@@ -12,28 +14,20 @@ func TestOwn(t *testing.T) {
 	s := open(t)
 	id := session(t, s, "aaaaaaaa")
 	release, err := s.Own(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := s.Own(id); !errors.Is(err, ErrOwned) {
 		t.Errorf("a second owner: %v", err)
 	}
 	if !s.Owned(id) {
 		t.Error("nobody has it")
 	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, release())
 	if s.Owned(id) || s.Owned("bbbbbbbb") {
 		t.Error("somebody has it")
 	}
 	release, err = s.Own(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, release())
 	if _, err := s.Own("../x"); err == nil {
 		t.Error("a name that is no session's was taken")
 	}

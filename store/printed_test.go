@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 // When something was printed is known of packed files without reading them, of what isn't
@@ -17,33 +19,25 @@ func printed(t *testing.T) {
 	id := session(t, s, "aaaaaaaa")
 	began := time.Now()
 	j, err := s.Journal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = j.Close() })
 	until := func(at time.Duration) { time.Sleep(time.Until(began.Add(at))) }
 	print := func(at time.Duration, n int) {
 		until(at)
-		if err := j.Output(make([]byte, n)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Output(make([]byte, n)))
 	}
 	const m = time.Minute
-	if err := j.Keyframe(80, 24, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Keyframe(80, 24, nil))
 	print(3*m, 1)
 	print(4*m, 1)
 	until(30 * m)
-	if err := j.Resize(90, 24); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Resize(90, 24))
 	print(60*m, rotateAt) // which makes it full
 	print(61*m, 1)
 	print(63*m, 1)
 	told := func() (out []time.Duration) {
 		t.Helper()
-		r := must(s.Recording(t.Context(), id))
+		r := must.Get(s.Recording(t.Context(), id))
 		for n, c := range r.chunks {
 			if c.Printed == nil {
 				t.Errorf("file %d doesn't say when it was printed", n)
@@ -58,13 +52,11 @@ func printed(t *testing.T) {
 	if got := told(); !slices.Equal(got, want) {
 		t.Errorf("while it is written: %v, want %v", got, want)
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Close())
 	if got := told(); !slices.Equal(got, want) {
 		t.Errorf("packed: %v, want %v", got, want)
 	}
-	for _, f := range must(s.Recording(t.Context(), id)).files {
+	for _, f := range must.Get(s.Recording(t.Context(), id)).files {
 		write(t, j.chunk(f.number), nil)
 	}
 	if got := told(); !slices.Equal(got, want) {

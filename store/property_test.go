@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"stepbox/internal/must"
 )
 
 // tables reads all rows of a session.
@@ -20,20 +22,14 @@ func tables(t testing.TB, s *Store, id string) map[resource]string {
 	out := make(map[resource]string)
 	for _, k := range described() {
 		rows, err := s.reads.Query(`SELECT key, seq, doc FROM "`+k.table+`" WHERE session = ?`, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for rows.Next() {
 			var key, seq int64
 			var doc string
-			if err := rows.Scan(&key, &seq, &doc); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(&key, &seq, &doc))
 			out[resource{k.name, key}] = fmt.Sprint(seq, " ", doc)
 		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Err(), rows.Close())
 	}
 	return out
 }
@@ -59,9 +55,7 @@ func TestRebuildEqualsTables(t *testing.T) {
 	docs := rapid.Custom(func(t *rapid.T) json.RawMessage {
 		m := rapid.MapOfN(rapid.String(), rapid.String(), 0, 4).Draw(t, "members")
 		b, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return b
 	})
 	var known []Kind
@@ -98,9 +92,7 @@ func TestRebuildEqualsTables(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(rt, "portions") {
 			fs := facts.Draw(rt, "facts")
 			ev, err := s.Append(context.Background(), id, fs...)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			must.OK(rt, err)
 			for i, e := range ev {
 				if e.Kind != KindSession && string(e.Doc) != string(fs[i].Doc) {
 					rt.Fatalf("recorded %s as %s", fs[i].Doc, e.Doc)
@@ -130,15 +122,11 @@ func TestRebuildEqualsTables(t *testing.T) {
 		if err := s.Verify(context.Background(), id); errors.Is(err, ErrTampered) != harmed || err != nil && !harmed {
 			rt.Fatalf("harmed %v: Verify = %v", harmed, err)
 		}
-		if err := s.Rebuild(context.Background(), id); err != nil {
-			rt.Fatal(err)
-		}
+		must.OK(rt, s.Rebuild(context.Background(), id))
 		if !sameRows(before, tables(t, s, id)) || !sameRows(apart, tables(t, s, other)) {
 			rt.Fatal("Rebuild made other tables")
 		}
-		if err := s.Verify(context.Background(), id); err != nil {
-			rt.Fatal(err)
-		}
+		must.OK(rt, s.Verify(context.Background(), id))
 	})
 }
 
@@ -210,15 +198,13 @@ func FuzzRecover(f *testing.F) {
 	b := appendFrame(appendHeader(nil, time.Unix(1, 2), 1), FrameOutput, 0, []byte("hello"), 1)
 	f.Add(b, false)
 	f.Add(append(bytes.Clone(b), 0, 0, 0, 0), false)
-	f.Add(must(compress(b)), true)
+	f.Add(must.Get(compress(b)), true)
 	f.Add([]byte{0x28, 0xb5, 0x2f, 0xfd}, true)
 	s := open(f)
 	id := session(f, s, "aaaaaaaa")
 	f.Fuzz(func(t *testing.T, b []byte, packed bool) {
 		j := &Journal{store: s, session: id, dir: s.SessionDir(id) + "/" + terminal}
-		if err := errors.Join(os.RemoveAll(j.dir), os.Mkdir(j.dir, 0o700)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(j.dir), os.Mkdir(j.dir, 0o700))
 		if packed {
 			write(t, j.chunk(1), b)
 		} else {

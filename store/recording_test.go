@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 // seen says what is read from a time on, with the keyframes.
 func seen(t testing.TB, s *Store, id string, at time.Duration) string {
 	t.Helper()
 	r, err := s.Recording(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var out []string
 	for f, err := range r.From(at) {
 		switch {
@@ -45,16 +45,12 @@ func keyed(t testing.TB, s *Store, id string, words ...string) (at []time.Durati
 			t.Fatal("a new file isn't fresh")
 		}
 		if strings.ToUpper(w) != w {
-			if err := j.Keyframe(80+i, 24, []byte(strings.Join(words[:i], ""))); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, j.Keyframe(80+i, 24, []byte(strings.Join(words[:i], ""))))
 		}
 		if err := j.Output([]byte(w)); err != nil || j.Fresh() {
 			t.Fatalf("fresh after output: %v", err)
 		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Close())
 		fs := frames(t, s, id)
 		if len(fs) != i+1 || string(fs[i].Data) != w { // keyframes are no output
 			t.Fatalf("%d frames after %d words", len(fs), i+1)
@@ -90,23 +86,17 @@ func TestRecordingFrom(t *testing.T) {
 	if got := seen(t, s, id, at[4]-time.Millisecond); got != "83×24=abC d e" && got != "84×24=abCd e" {
 		t.Errorf("before the last word: %q", got)
 	}
-	two := must(os.ReadFile(j.chunk(2)))
-	if err := os.Remove(j.chunk(2)); err != nil {
-		t.Fatal(err)
-	}
+	two := must.Get(os.ReadFile(j.chunk(2)))
+	must.OK(t, os.Remove(j.chunk(2)))
 	lost := "80×24= a damage 83×24=abC d e"
 	check("a file missing", lost, lost, lost, "83×24=abC d e")
 	two[len(two)/2] ^= 1
 	write(t, j.chunk(2), two)
 	check("a file changed", lost, lost, lost, "83×24=abC d e")
-	if err := os.Remove(j.chunk(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(j.chunk(1)))
 	check("two files lost", "damage damage 83×24=abC d e", "damage damage 83×24=abC d e")
 	r, err := s.Recording(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if l := r.Lost(); len(l) != 1 || l[0].From > at[0] || l[0].To != at[0] || l[0].Why != "file 1 is missing" {
 		t.Errorf("lost are %+v", l)
 	}
@@ -121,21 +111,15 @@ func TestRecordingOfAKilledWriter(t *testing.T) {
 	id := session(t, s, "aaaaaaaa")
 	at := keyed(t, s, id, "a")
 	j := openJournal(t, s, id)
-	if err := errors.Join(j.Keyframe(90, 30, []byte("x")), j.Output([]byte("b")), j.Output([]byte("torn"))); err != nil {
-		t.Fatal(err)
-	}
-	raw := must(os.ReadFile(j.raw(2)))
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	began := must(s.Recording(t.Context(), id)).Lead(time.Unix(0, 0))
+	must.OK(t, j.Keyframe(90, 30, []byte("x")), j.Output([]byte("b")), j.Output([]byte("torn")))
+	raw := must.Get(os.ReadFile(j.raw(2)))
+	must.OK(t, j.Close())
+	began := must.Get(s.Recording(t.Context(), id)).Lead(time.Unix(0, 0))
 	// Another session's folder is made to look like a killed one's.
 	id2 := session(t, s, "bbbbbbbb")
 	left := &Journal{dir: s.SessionDir(id2) + "/" + terminal}
-	if err := os.MkdirAll(left.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, left.chunk(1), must(os.ReadFile(j.chunk(1))))
+	must.OK(t, os.MkdirAll(left.dir, 0o700))
+	write(t, left.chunk(1), must.Get(os.ReadFile(j.chunk(1))))
 	write(t, left.raw(2), raw[:len(raw)-2])
 	if got := seen(t, s, id2, time.Hour); got != "90×30=x b" {
 		t.Errorf("from its end on: %q", got)
@@ -143,7 +127,7 @@ func TestRecordingOfAKilledWriter(t *testing.T) {
 	if got := seen(t, s, id2, at[0]); got != "80×24= a b" {
 		t.Errorf("from its start on: %q", got)
 	}
-	if r := must(s.Recording(t.Context(), id2)); r.Lead(time.Unix(0, 0)) != began || began == 0 {
+	if r := must.Get(s.Recording(t.Context(), id2)); r.Lead(time.Unix(0, 0)) != began || began == 0 {
 		t.Errorf("it begins after %v, not %v", r.Lead(time.Unix(0, 0)), began)
 	}
 	write(t, left.raw(2), raw[:headerSize-2])
@@ -158,9 +142,7 @@ func TestKeyframesDontFillFiles(t *testing.T) {
 	s := open(t)
 	id := session(t, s, "aaaaaaaa")
 	j := openJournal(t, s, id)
-	if err := errors.Join(j.Keyframe(80, 24, make([]byte, KeyMost)), j.Output([]byte("a")), j.Output(make([]byte, rotateAt-100))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Keyframe(80, 24, make([]byte, KeyMost)), j.Output([]byte("a")), j.Output(make([]byte, rotateAt-100)))
 	if j.Fresh() {
 		t.Error("the keyframe filled the file")
 	}
@@ -173,9 +155,7 @@ func TestKeyframesDontFillFiles(t *testing.T) {
 	if err := j.Keyframe(-1, 24, nil); err == nil {
 		t.Error("nonsense was recorded")
 	}
-	if err := errors.Join(j.Output([]byte("z")), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Output([]byte("z")), j.Close())
 	verify(t, s, id)
 	fs := frames(t, s, id)
 	if len(fs) != 4 || !bytes.Equal(fs[3].Data, []byte("z")) {

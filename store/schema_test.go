@@ -13,15 +13,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/internal/must"
 )
 
 // empty is a folder with an empty file as its database, as it is before the first tables.
 func empty(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(dir, 0o700))
 	write(t, filepath.Join(dir, database), nil)
 	return dir
 }
@@ -30,17 +30,13 @@ func empty(t *testing.T) string {
 func raw(t testing.TB, dir string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, database)+"?_busy_timeout=5000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, s := range statements {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatalf("%.100s: %v", s, err)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.Close())
 }
 
 // The columns that a person finds are those of the documents.
@@ -55,9 +51,7 @@ func TestColumns(t *testing.T) {
 	if want := "edit ended 2 tui 1 example.com4430"; err != nil || row != want {
 		t.Errorf("%q, %v; want %q", row, err, want)
 	}
-	if err := s.reads.QueryRow(`SELECT at FROM events WHERE seq = 1`).Scan(&row); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.reads.QueryRow(`SELECT at FROM events WHERE seq = 1`).Scan(&row))
 	ev, err := s.Events(t.Context(), id, 1, 1)
 	if err != nil || ev[0].At.Format("2006-01-02T15:04:05.000000000Z") != row {
 		t.Errorf("at %q, %v", row, err)
@@ -65,9 +59,7 @@ func TestColumns(t *testing.T) {
 	for _, k := range described() { // every column can be read, of rows that have nothing too
 		appendFacts(t, s, id, Fact{Kind: k.name, Event: "x", Doc: json.RawMessage(`{}`)})
 		rows, err := s.reads.Query(`SELECT * FROM "` + k.table + `"`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for rows.Next() {
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
@@ -81,14 +73,14 @@ func TestOtherSchema(t *testing.T) {
 	dir := filled(t)
 	for _, v := range []int{schema - 1, schema + 1} {
 		raw(t, dir, fmt.Sprintf(`PRAGMA user_version = %d`, v))
-		before := must(os.ReadFile(filepath.Join(dir, database)))
+		before := must.Get(os.ReadFile(filepath.Join(dir, database)))
 		for name, open := range map[string]func(context.Context, string) (*Store, error){"Open": Open, "OpenReadOnly": OpenReadOnly} {
 			_, err := open(t.Context(), dir)
 			if err := wants(name, err, ErrOther, fmt.Sprintf("form %d,", v), "the Stepbox that wrote it", "STEPBOX_DATA"); err != nil {
 				t.Error(err)
 			}
 		}
-		if !bytes.Equal(before, must(os.ReadFile(filepath.Join(dir, database)))) {
+		if !bytes.Equal(before, must.Get(os.ReadFile(filepath.Join(dir, database)))) {
 			t.Error("the database was changed")
 		}
 	}
@@ -97,16 +89,14 @@ func TestOtherSchema(t *testing.T) {
 // Another program's database is refused and left as it is.
 func TestForeignDatabase(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(dir, 0o700))
 	raw(t, dir, `CREATE TABLE bookmarks (url TEXT)`)
-	before := must(os.ReadFile(filepath.Join(dir, database)))
+	before := must.Get(os.ReadFile(filepath.Join(dir, database)))
 	_, err := Open(t.Context(), dir)
 	if err := wants("Open", err, errForeign, "STEPBOX_DATA"); err != nil {
 		t.Error(err)
 	}
-	if !bytes.Equal(before, must(os.ReadFile(filepath.Join(dir, database)))) {
+	if !bytes.Equal(before, must.Get(os.ReadFile(filepath.Join(dir, database)))) {
 		t.Error("the database was changed")
 	}
 }
@@ -115,9 +105,7 @@ func TestForeignDatabase(t *testing.T) {
 func TestNotMadeUnderLive(t *testing.T) {
 	dir := empty(t)
 	live, err := openLock(dir, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer live.close()
 	if ok, err := live.try(unix.LOCK_SH); !ok || err != nil {
 		t.Fatal(ok, err)
@@ -126,25 +114,19 @@ func TestNotMadeUnderLive(t *testing.T) {
 	if err := wants("Open", err, ErrInUse, "live sessions", "stepbox ls"); err != nil {
 		t.Error(err)
 	}
-	if st := must(os.Stat(filepath.Join(dir, database))); st.Size() != 0 {
+	if st := must.Get(os.Stat(filepath.Join(dir, database))); st.Size() != 0 {
 		t.Errorf("the database has %d bytes now", st.Size())
 	}
-	if err := live.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, live.close())
 	s := openAt(t, dir)
 	// And an open store is such a live one.
 	other, err := openLock(dir, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer other.close()
 	if ok, err := other.try(unix.LOCK_EX); ok || err != nil {
 		t.Errorf("the schema could be changed under an open record: %v", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Close())
 	if ok, err := other.try(unix.LOCK_EX); !ok || err != nil {
 		t.Errorf("a closed record is still locked: %v", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 func TestRecord(t *testing.T) {
@@ -118,9 +120,7 @@ func TestTimeNeverGoesBack(t *testing.T) {
 		_, err = tx.append(id, []Fact{fact(1, "held")}, nil)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range appendFacts(t, s, id, fact(1, "running"), fact(1, "ended")) {
 		if !e.At.After(ahead) {
 			t.Errorf("event %d is of %v", e.Seq, e.At)
@@ -163,9 +163,7 @@ func TestBodies(t *testing.T) {
 		batch = append(batch, []byte(fmt.Sprint(i)))
 	}
 	hs, err := s.PutBodies(ctx, batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, b := range batch {
 		if hs[i] != HashOf(b) {
 			t.Fatalf("body %d is %s", i, hs[i])
@@ -216,12 +214,8 @@ func TestSweep(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	write := func(name string) string {
 		p := filepath.Join(tmp, name)
-		if err := os.WriteFile(p, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(p, old, old); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(p, []byte("x"), 0o600))
+		must.OK(t, os.Chtimes(p, old, old))
 		return p
 	}
 	dead := write("body-dead")
@@ -242,9 +236,7 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("%v, %v", entries, err)
 	}
 	for _, e := range entries {
-		if err := os.Chtimes(filepath.Join(tmp, e.Name()), old, old); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chtimes(filepath.Join(tmp, e.Name()), old, old))
 	}
 	openAt(t, s.dir)
 	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {
@@ -277,9 +269,7 @@ func TestDir(t *testing.T) {
 func TestClosed(t *testing.T) {
 	s := open(t)
 	id := session(t, s, "aaaaaaaa")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Close())
 	if err := s.Close(); err != nil {
 		t.Errorf("closing twice: %v", err)
 	}

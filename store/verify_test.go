@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // Whoever can write the database can drop its triggers; what they change after
@@ -56,20 +58,14 @@ func TestTampered(t *testing.T) {
 			write(t, s.bodyPath(HashOf(large)), bytes.ToUpper(large))
 		}},
 		{name: "a body's file cut", files: func(t *testing.T, s *Store) {
-			if err := os.Truncate(s.bodyPath(HashOf(large)), 100); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Truncate(s.bodyPath(HashOf(large)), 100))
 		}},
 		{name: "a body's file removed", files: func(t *testing.T, s *Store) {
-			if err := os.Remove(s.bodyPath(HashOf(large))); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Remove(s.bodyPath(HashOf(large))))
 		}},
 		{name: "a body's file a link", files: func(t *testing.T, s *Store) {
 			p := s.bodyPath(HashOf(large))
-			if err := errors.Join(os.Rename(p, p+"x"), os.Symlink(p+"x", p)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Rename(p, p+"x"), os.Symlink(p+"x", p))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,9 +75,7 @@ func TestTampered(t *testing.T) {
 			var roots []Hash
 			for _, b := range [][]byte{small, large} {
 				h, _, err := s.PutBody(t.Context(), bytes.NewReader(b))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				roots = append(roots, h)
 			}
 			checkpoint := func(n int) Fact {
@@ -129,9 +123,7 @@ func TestVerifyReferences(t *testing.T) {
 	id := session(t, s, "aaaaaaaa")
 	appendFacts(t, s, id, fact(1, "held"))
 	h, _, err := s.PutBody(t.Context(), strings.NewReader("leaf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	refs := func(hs ...Hash) References {
 		return func(_ context.Context, _ string, k Kind, doc json.RawMessage) ([]Hash, error) {
 			if k != KindAction {
@@ -154,9 +146,7 @@ func TestOpenBodyChecks(t *testing.T) {
 	large := bytes.Repeat([]byte("large"), 10<<10)
 	for _, b := range [][]byte{[]byte("small"), large} {
 		h, _, err := s.PutBody(t.Context(), bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(b) > smallBody {
 			write(t, s.bodyPath(h), append(b[:len(b)-1:len(b)-1], 'X'))
 		} else {
@@ -181,9 +171,7 @@ func TestOpenBodyChecks(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, _, err = s.OpenBody(t.Context(), h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, large) {
 			t.Errorf("stored anew it has %d bytes, %v", len(got), err)
 		}
@@ -230,9 +218,7 @@ func TestVerifyFindsABase(t *testing.T) {
 	s := open(t)
 	id := session(t, s, "aaaaaaaa")
 	h, _, err := s.PutBody(t.Context(), strings.NewReader("base"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tt := range []struct{ base, problem string }{
 		{`{"hash":"` + h.String() + `"}`, ""}, {`{}`, ""}, {`{"hash":""}`, ""},
 		{`{"hash":"` + HashOf([]byte("gone")).String() + `"}`, "the session names the content"}, {`{"hash":7}`, "base.hash"}, {`"x"`, "base.hash"},

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // A session weighs what only it has by then: what two share goes with the second. The sum
@@ -16,9 +18,7 @@ func TestWeigh(t *testing.T) {
 	s := open(t)
 	body := func(size int, b byte) Hash {
 		h, _, err := s.PutBody(t.Context(), bytes.NewReader(bytes.Repeat([]byte{b}, size)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return h
 	}
 	const small, large = 1000, 100_000
@@ -46,9 +46,7 @@ func TestWeigh(t *testing.T) {
 			return nil, nil
 		}}
 	}, func(n, of int) { told = append(told, n, of) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if want := []int{0, 2, 1, 2}; !slices.Equal(told, want) {
 		t.Errorf("it told %v", told)
 	}

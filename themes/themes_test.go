@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 func TestEmbeddedThemesAreWhole(t *testing.T) {
@@ -28,9 +30,7 @@ func TestEmbeddedThemesAreWhole(t *testing.T) {
 
 func TestPlainHasNoColour(t *testing.T) {
 	plain, err := Load("plain", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if plain.Coloured() {
 		t.Error("the plain theme uses a colour")
 	}
@@ -47,9 +47,7 @@ func TestContrast(t *testing.T) {
 	onRow := []Token{OK, Fail, Denied, Held, Running, Undone, Muted, AddedWord, RemovedWord}
 	for _, name := range Names() {
 		th, err := Load(name, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		check := func(what string, fg, bg color.Color, want float64) {
 			t.Helper()
 			if fg == nil || bg == nil {
@@ -115,9 +113,7 @@ func linear(v uint32) float64 {
 
 func TestParseRefuses(t *testing.T) {
 	good, err := embedded.ReadFile("dark.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tt := range []struct{ name, from, to, want string }{
 		{"unknown key", "dark: true", "dark: true\nshade: 1", "shade"},
 		{"unknown token", "  text: {fg: snow}", "  text: {fg: snow}\n  texture: {}", `no token "texture"`},
@@ -143,16 +139,10 @@ func TestParseRefuses(t *testing.T) {
 func TestLoadOwnThemeFirst(t *testing.T) {
 	dir := t.TempDir()
 	data, err := embedded.ReadFile("plain.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "dark.yaml"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(filepath.Join(dir, "dark.yaml"), data, 0o600))
 	th, err := Load("dark", dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if th.Coloured() {
 		t.Error("the embedded theme was loaded instead of the person's own")
 	}
@@ -225,9 +215,7 @@ func TestGarbage(t *testing.T) {
 		"maps": strings.Repeat("{a: ", 10<<10), "bomb": bomb, "escapes": "dark: \"\\e[2J\"\n", "empty": "", "tabs": "\t\t:", "self": "a: &a [*a]",
 		"dashes": strings.Repeat("- ", 30<<10),
 	} {
-		if err := os.WriteFile(at(name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(at(name), []byte(data), 0o600))
 	}
 	for name, err := range map[string]error{
 		"pipe": syscall.Mkfifo(at("pipe"), 0o600), "folder": os.Mkdir(at("folder"), 0o700), "loop": os.Symlink(at("loop"), at("loop")),
@@ -237,9 +225,7 @@ func TestGarbage(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	if err := os.WriteFile(at("a\x1b[2J"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(at("a\x1b[2J"), nil, 0o600))
 	for _, name := range All(dir) {
 		if _, err := Load(name, dir); err == nil && !slices.Contains(Names(), name) {
 			t.Errorf("%s was taken for a theme", name)
@@ -263,9 +249,7 @@ func TestColourBlind(t *testing.T) {
 		"tritanopia": {"tritanopia"}, "tritanopia-light": {"tritanopia"},
 	} {
 		th, err := Load(name, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, eye := range eyes {
 			check := func(what string, a, b color.Color, least float64) {
 				if got := apart(a, b, deficits[eye]); got < least {
@@ -309,9 +293,7 @@ func lab(c color.Color, m [9]float64) [3]float64 {
 func FuzzParse(f *testing.F) {
 	for _, name := range Names() {
 		data, err := embedded.ReadFile(name + ".yaml")
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(_ *testing.T, data []byte) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"stepbox/internal/must"
 )
 
 // oracle runs the real git in a repository that the test made.
@@ -42,15 +44,11 @@ func put(t rapid.TB, dir string, files map[string]string) {
 		if strings.HasSuffix(name, "/") {
 			folder = path
 		}
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(folder, 0o755))
 		if folder == path {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
 
@@ -74,9 +72,7 @@ func read(t rapid.TB, project, home string) (*Repository, map[string]bool) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r, paths
 }
 
@@ -204,12 +200,8 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 	oracle(t, dir, home, "", "init", "-q")
 	put(t, home, map[string]string{"rules": "*\n"})
 	put(t, dir, map[string]string{"a": "", "sub/b": ""})
-	if err := os.Symlink(filepath.Join(home, "rules"), filepath.Join(dir, ".gitignore")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "sub/.gitignore"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(filepath.Join(home, "rules"), filepath.Join(dir, ".gitignore")))
+	must.OK(t, os.Mkdir(filepath.Join(dir, "sub/.gitignore"), 0o755))
 	r, _ := read(t, dir, home)
 	if r.Ignored("a", false) || r.Ignored("sub/b", false) {
 		t.Error("a link's or a folder's rules count")
@@ -263,9 +255,7 @@ func TestIgnoredAsGitDoesWhateverTheRules(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "ignore")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer os.RemoveAll(dir)
 		put(t, dir, map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": "", ".git/refs/": ""})
 		for range rapid.IntRange(1, 8).Draw(t, "files") {

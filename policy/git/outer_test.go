@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // shell runs lines in a folder, with git's own settings alone.
@@ -25,9 +27,7 @@ func shell(t *testing.T, dir, script string) string {
 
 func TestOuter(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	shell(t, root, `git init -q main; cd main; mkdir part; echo 1 >part/a; echo 2 >b; git add -A; git commit -qm first
 git worktree add -q ../linked; git clone -q . ../lib; git -c protocol.file.allow=always submodule --quiet add ../lib sub; cd ..
 git init -q --separate-git-dir=apart separate
@@ -58,16 +58,12 @@ func TestNarrow(t *testing.T) {
 	for _, version := range []string{"2", "3", "4"} {
 		for _, format := range []string{"sha1", "sha256"} {
 			root, err := filepath.EvalSymlinks(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			shell(t, root, `git init -q --object-format=`+format+` .; mkdir -p 'a b/[c]' other; for i in $(seq 60); do echo $i >other/$i; echo $i >"a b/[c]/file with a name $i"; done
 ln -s x other/link; git add -A; git commit -qm first; echo later >'a b/[c]/new'; git add -N 'a b/[c]/new'; git update-index --assume-unchanged other/5; git update-index --index-version `+version)
 			project, front := filepath.Join(root, "a b/[c]"), filepath.Join(t.TempDir(), "front")
 			shell(t, root, "cp -a .git "+front)
-			if err := ServeOuter(project, filepath.Join(root, ".git"), front); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, ServeOuter(project, filepath.Join(root, ".git"), front))
 			before := shell(t, root, "git ls-files -s")
 			// What an overlay would do.
 			shell(t, root, "cp -a "+front+"/. .git/; rm -r other")
@@ -89,8 +85,6 @@ ln -s x other/link; git add -A; git commit -qm first; echo later >'a b/[c]/new';
 func mustRead(t *testing.T, file string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b
 }

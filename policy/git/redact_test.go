@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 const plainConfig = `# a comment
@@ -55,9 +57,7 @@ const secretConfig = plainConfig + `
 func list(t *testing.T, text []byte, drop ...string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, text, 0o600))
 	out := strings.Split(oracle(t, t.TempDir(), t.TempDir(), "", "config", "--file", file, "--list", "-z"), "\x00")
 	return slices.DeleteFunc(out, func(s string) bool {
 		return slices.ContainsFunc(drop, func(d string) bool { return strings.HasPrefix(s, d) })
@@ -123,9 +123,7 @@ func TestServedConfigurations(t *testing.T) {
 	}
 	t.Cleanup(func() { _, _ = os.Chmod(gitDir, 0o755), os.Chmod(filepath.Join(to, ".git"), 0o755) })
 	served, hidden, err := Serve(project, to, []string{".git", "sub/.git", "large/.git", "bare"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	slices.Sort(served)
 	want := []string{".git/config", ".git/modules/a/b/config", ".git/worktrees/w/config.worktree", "abs.cfg", "sub/.git/config", "team.cfg"}
 	if !slices.Equal(served, want) || !slices.Equal(hidden, []string{"large/.git/config"}) {

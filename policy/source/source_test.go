@@ -9,16 +9,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/internal/must"
 )
 
 func write(t *testing.T, file, content string) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.OK(t, os.WriteFile(file, []byte(content), 0o644))
 	return file
 }
 
@@ -33,9 +31,7 @@ func TestPerson(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "policy.yaml"), "version: 1\n")
 	link := filepath.Join(dir, "link.yaml")
-	if err := os.Symlink(file, link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(file, link))
 	for _, f := range []string{file, link} {
 		if got, err := Person(f); err != nil || string(got) != "version: 1\n" {
 			t.Errorf("%s: %q, %v", f, got, err)
@@ -48,14 +44,10 @@ func TestPerson(t *testing.T) {
 	_, err = Person(dir)
 	refused(t, "a folder", err, "isn't a regular file")
 	fifo := filepath.Join(dir, "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mkfifo(fifo, 0o600))
 	_, err = Person(fifo) // and doesn't wait for a writer
 	refused(t, "a pipe", err, "isn't a regular file")
-	if err := os.Chmod(file, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(file, 0o666))
 	_, err = Person(file)
 	refused(t, "a file that everybody writes", err, "everybody can change it")
 }
@@ -66,9 +58,7 @@ func TestProject(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, filepath.Join(dir, "sub", "a.yaml"), "version: 1\n")
 	for name, to := range map[string]string{"link.yaml": file, "out": outside, "secret.yaml": secret} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
 	read := Project(dir)
 	if got, err := read(file); err != nil || string(got) != "version: 1\n" {
