@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/config"
 	"stepbox/ui/display"
@@ -85,9 +86,7 @@ func drive(t testing.TB, c *fakeClient, cols, rows int, o Options) *driver {
 	}
 	if o.Kept == "" {
 		dir, err := os.MkdirTemp("", "kept")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { os.RemoveAll(dir) }) // it may be written to meanwhile, which fails a t.TempDir
 		o.Kept, o.NoTour = kept.Folder(dir), true
 	}
@@ -98,9 +97,7 @@ func drive(t testing.TB, c *fakeClient, cols, rows int, o Options) *driver {
 		o.Reload = func() *config.Config { return o.Config }
 	}
 	d.m = New(o)
-	if err := d.m.err; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.m.err)
 	t.Cleanup(func() {
 		d.m.Close()
 		if bubbled() {
@@ -191,9 +188,7 @@ func (d *driver) golden() {
 	d.t.Helper()
 	cellstest.Golden(d.t, func(theme string) uv.ScreenBuffer {
 		d.m.chosen = theme
-		if err := d.m.retheme(); err != nil {
-			d.t.Fatal(err)
-		}
+		must.OK(d.t, d.m.retheme())
 		d.cells = uv.NewScreenBuffer(d.cells.Width(), d.cells.Height())
 		d.draw()
 		return d.cells

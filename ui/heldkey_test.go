@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/display"
 	"stepbox/ui/intent"
@@ -488,9 +489,7 @@ func testTypedWhileAFrameIsDrawn(t *testing.T) {
 			d.now.Add(int64(2 * state.QuietTime))
 			return d.m.Draw(dst)
 		}, func(m tea.Msg) { own <- m })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer p.display.Close()
 		p.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 		p.Update(tea.WindowSizeMsg{Width: 120, Height: 35})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/intent"
 )
@@ -334,9 +335,7 @@ func testHomeTrash(t *testing.T) {
 	if _, err := c.Label(t.Context(), "p0000001", api.Label{Trashed: &off}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Remove(t.Context(), "p0000002"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Remove(t.Context(), "p0000002"))
 	err := d.m.home.Empty(t.Context())
 	for _, want := range []string{"p0000004: it was pinned since", "p0000005: it was resumed since", "p0000006: something was done with it"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -362,9 +361,7 @@ func testHomeKills(t *testing.T) {
 	d.shows("Kill the sandbox of agent-1?")
 	d.press("y") // too soon
 	d.lacks("can't kill it")
-	if err := c.Remove(t.Context(), "live0001"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Remove(t.Context(), "live0001"))
 	d.calmly("y")
 	d.shows("can't kill it: there is no session live0001")
 	d.press("g", "ctrl+k")
@@ -471,9 +468,7 @@ func testHomeSelectedVanishes(t *testing.T) {
 		}})
 		d.shows("shell-1")
 		d.press("j", "j")
-		if err := c.Remove(t.Context(), "p0000001"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Remove(t.Context(), "p0000001"))
 		d.press(key)
 		if key == "D" {
 			d.shows("Put shell-1 into the trash?")

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // refused are words for which there is another, and where they stand nevertheless.
@@ -57,9 +59,7 @@ func TestOneWordForOneThing(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	for _, r := range refused {
 		if r.words.FindString("take it back, action %d, thawed, rules come later, whitelisted") == "" {

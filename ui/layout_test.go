@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"stepbox/internal/must"
 	"stepbox/ui/intent"
 	"stepbox/ui/kept"
 	"stepbox/ui/layout"
@@ -108,18 +109,14 @@ func TestLayouts(t *testing.T) { alone(t, testLayouts) }
 
 func testLayouts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file") // where the folder should be
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, nil, 0o600))
 	m := kept.Folder(file)
 	d := laidOut(t, m, 120, 35)
 	d.press(leader, "space")
 	d.shows("layout: watching")
 	d.idle()
 	d.shows("cannot remember the layout")
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(file))
 	d.press(leader, "space")
 	d.shows("layout: reviewing")
 	d.lacks("1 Terminal")

@@ -14,6 +14,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
@@ -84,9 +85,7 @@ func testNewSession(t *testing.T) {
 
 	dir := t.TempDir()
 	for _, name := range []string{"alpha", "beta", "beast", ".hidden"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	d = open()
 	d.send(tea.PasteMsg{Content: dir + "/be"})
@@ -371,9 +370,7 @@ func TestRun(t *testing.T) {
 	}
 	fmt.Fprint(feed, "\x1d")
 	fmt.Fprint(feed, "d")
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-done)
 	feed.Close()
 	if !strings.Contains(out.String(), "Detached from fix-tests") {
 		t.Error("leaving wasn't told")

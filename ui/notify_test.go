@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"stepbox/internal/must"
 	"stepbox/ui/config"
 )
 
@@ -16,9 +17,7 @@ import (
 func notifying(t *testing.T, yaml string, env map[string]string) *driver {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(yaml), 0o600))
 	c := config.Load(func(name string) string { return map[string]string{"STEPBOX_CONFIG": file}[name] })
 	if len(c.Warnings) > 0 {
 		t.Fatal(c.Warnings)
@@ -88,9 +87,7 @@ func TestNotifyCommand(t *testing.T) { alone(t, testNotifyCommand) }
 func testNotifyCommand(t *testing.T) {
 	dir := t.TempDir()
 	script, out := filepath.Join(dir, "tell"), filepath.Join(dir, "out")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '%s|%s|%s|%s' \"$1\" \"$2\" \"$3\" \"$STEPBOX_TEXT\" > "+out+".new && mv "+out+".new "+out+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(script, []byte("#!/bin/sh\nprintf '%s|%s|%s|%s' \"$1\" \"$2\" \"$3\" \"$STEPBOX_TEXT\" > "+out+".new && mv "+out+".new "+out+"\n"), 0o700))
 	d := notifying(t, "notify: {command: ["+script+", -u]}", nil)
 	put(d, ask(6, 14, "--help $(touch "+dir+"/ran)"))
 	var got []byte
@@ -130,9 +127,7 @@ func TestSettingsReload(t *testing.T) { // not beside others: keys are the proce
 		{"leader: ctrl+g\n", "all of your settings hold"},
 		{"leader: ctrl+g\n", "ctrl+g ? help"},
 	} {
-		if err := os.WriteFile(file, []byte(c.yaml), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(c.yaml), 0o600))
 		d.send(reloaded{load()})
 		d.shows(c.says)
 	}

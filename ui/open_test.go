@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/ui/config"
 )
 
@@ -34,12 +35,8 @@ func TestOpenOutside(t *testing.T) {
 		if string(got) != text {
 			t.Errorf("%q: there is %q, want %q", keys, got, text)
 		}
-		if err := os.RemoveAll(tmp); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Mkdir(tmp, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(tmp))
+		must.OK(t, os.Mkdir(tmp, 0o700))
 	}
 	lies("parse.go", "file "+files[0].Key+" at ", leader, "2", "e")
 	lies("changes.diff", "patch of {\"files\":[{\"key\":\""+files[0].Key+"\"}]}\n", "E")

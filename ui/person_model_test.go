@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/keys"
 )
@@ -342,9 +343,7 @@ type bubble struct{ *testing.T }
 // run any other number of times.
 func fewer(t *testing.T) {
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("25"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Value.Set("25"))
 	}
 }
 

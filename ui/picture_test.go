@@ -13,6 +13,7 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/themes"
 )
@@ -42,9 +43,7 @@ func TestPictures(t *testing.T) {
 			got := picture(d.cells, d.m.palette.Theme)
 			file := filepath.Join("..", "docs", "pictures", name+".svg")
 			if flag.Lookup("update").Value.String() == "true" {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(file, []byte(got), 0o644))
 			}
 			if want, err := os.ReadFile(file); err != nil || string(want) != got {
 				t.Errorf("%s is old (%v): go test ./ui -run TestPictures -update writes it", file, err)

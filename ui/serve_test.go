@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -62,9 +63,7 @@ func TestPages(t *testing.T) { alone(t, testPages) }
 func testPages(t *testing.T) {
 	opened := make(chan string, 4)
 	p, err := api.ParseWebPage(signIn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	d, command := serving(t, Options{Browse: func(_ context.Context, url string) error { opened <- url; return nil }}, api.WebPage{URL: "javascript:alert(1)", Host: "good.example"}, p)
 	command("open page")
 	d.shows("Open a page in your browser?")

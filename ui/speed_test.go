@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/screen"
 	"stepbox/ui/display"
@@ -55,9 +56,7 @@ func timing(b *testing.B, d *driver, cols, rows int) *timed {
 			d.msgs <- m
 		}
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.Cleanup(t.display.Close)
 	t.take(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 	t.take(tea.WindowSizeMsg{Width: cols, Height: rows})
@@ -142,9 +141,7 @@ func BenchmarkKey(b *testing.B) {
 // used is the processor time of this thread.
 func used(b *testing.B) time.Duration {
 	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t))
 	return time.Duration(t.Nano())
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -73,9 +74,7 @@ func (h *hands) next(n int) {
 func TestKeysOfTasks(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../docs/deciding.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	calm := func(c *fakeClient) {
 		c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
 			p := scenePlan(r, 1)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/config"
 	"stepbox/ui/kept"
@@ -56,9 +57,7 @@ func testThemeIsChosen(t *testing.T) {
 		next(Options{Config: set}, "contrast")
 		set = config.Load(func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] })
 		next(Options{Config: set}, "plain")
-		if err := dir.Screen().Write("theme", "\x1b[2J"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, dir.Screen().Write("theme", "\x1b[2J"))
 		next(Options{}, "dark")
 	}
 }

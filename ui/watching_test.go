@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/themes"
 )
@@ -16,9 +17,7 @@ import (
 func TestThemeFileIsFollowed(t *testing.T) {
 	t.Parallel()
 	good, err := os.ReadFile("../themes/dark.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	red := strings.ReplaceAll(string(good), "amber: \"#ffc95e\"", "amber: \"#ff0000\"")
 	if red == string(good) {
 		t.Fatal("the theme has another amber")
@@ -31,12 +30,8 @@ func TestThemeFileIsFollowed(t *testing.T) {
 		held := func() color.Color { return d.m.palette.Theme.Style(themes.Held).Fg }
 		before := held()
 		put := func(text string) {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(dir, 0o700))
+			must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		}
 		put(red)
 		d.until("the file is shown", func() bool { return held() != before })
@@ -51,9 +46,7 @@ func TestThemeFileIsFollowed(t *testing.T) {
 			d.shows("can be read again")
 		}
 		d.until("it is mended", func() bool { return d.m.theme == "" })
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Remove(file))
 		d.until("the file is gone", func() bool { return held() == before })
 	}
 }
@@ -61,9 +54,7 @@ func TestThemeFileIsFollowed(t *testing.T) {
 func TestBrokenThemeDoesNotKeepAnyoneOut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "dark.yaml"), []byte("dark: maybe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "dark.yaml"), []byte("dark: maybe"), 0o600))
 	d := drive(t, sceneWorkbench(), 120, 35, Options{Config: themed("dark"), ThemeDir: dir})
 	d.shows(`cannot read theme "dark"`)
 	d.shows("bump-deps")
@@ -87,9 +78,7 @@ func TestListIsWatched(t *testing.T) {
 	d.advance(longest - 2*time.Second)
 	d.idle()
 	d.lacks("second")
-	if err := os.WriteFile(filepath.Join(dir, "id.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "id.json"), nil, 0o600))
 	d.shows("second")
 	d.idle()
 	rename("third")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -36,9 +37,7 @@ func following(t *testing.T, s api.Session, events ...api.Event) *follower {
 	})
 	t.Cleanup(func() { client.Close(); srv.Close() })
 	f := &follower{client: client, id: "one"}
-	if err := f.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.begin(t.Context()))
 	return f
 }
 
@@ -47,9 +46,7 @@ func (f *follower) said(t *testing.T) string {
 	t.Helper()
 	var out bytes.Buffer
 	f.diag = &out
-	if err := f.announce(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.announce(t.Context()))
 	return out.String()
 }
 
@@ -93,9 +90,7 @@ func TestFollowNoticesThatNobodyReads(t *testing.T) {
 	s := api.Session{ID: "one", State: api.SessionRunning}
 	f := following(t, s) // its connections are refused or end at once, and are made again
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Close()
 	_ = r.Close()
 	var diag bytes.Buffer

@@ -13,6 +13,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/screen"
 )
@@ -35,9 +36,7 @@ func played(t *testing.T, frames ...api.Frame) []string {
 			}
 		}
 	}
-	if err := r.end(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.end())
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	for i, l := range lines {
 		if l != "" && !strings.HasPrefix(l, "  ") {
@@ -106,14 +105,10 @@ func TestReplayHasNoMarkWithinALine(t *testing.T) {
 // Nor does it where a terminal goes on with a line below.
 func TestReplayFoldsLines(t *testing.T) {
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer master.Close()
 	defer slave.Close()
-	if err := pty.Setsize(slave, &pty.Winsize{Cols: 30, Rows: 5}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, pty.Setsize(slave, &pty.Winsize{Cols: 30, Rows: 5}))
 	var out bytes.Buffer
 	r := &replay{terminal: slave, lines: bufio.NewWriter(&out)}
 	r.line("  ", strings.Repeat("x", 28)+"── #7 rm -rf / (ended)")
@@ -208,13 +203,9 @@ func TestReplayOrder(t *testing.T) {
 			if err == nil {
 				err = r.event(e)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
-		if err := r.end(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, r.end())
 		if got := strings.TrimPrefix(strings.ReplaceAll(strings.TrimSuffix(out.String(), "\n"), "\n── ", ";"), "── "); got != want {
 			t.Errorf("it is told as\n%s, want\n%s", got, want)
 		}

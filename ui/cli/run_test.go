@@ -5,6 +5,8 @@ import (
 	"os/user"
 	"path/filepath"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // Whoever lingers isn't told that logging out ends what runs on.
@@ -14,12 +16,8 @@ func TestLingers(t *testing.T) {
 		t.Error("nobody lingers")
 	}
 	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, me.Username), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(filepath.Join(folder, me.Username), nil, 0o644))
 	if !lingers(folder) {
 		t.Error("not found")
 	}

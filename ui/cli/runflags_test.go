@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/config"
 )
@@ -16,9 +17,7 @@ import (
 // A flag goes over the settings, these over what is usual; folders are those of both.
 func TestRunFlagsGoOverTheSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("mode: step\non-ask: deny\nown-questions: off\ncaches: off\nadd-dir: [/lib/a]\nlimits:\n  memory: 1G\n  cpus: 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("mode: step\non-ask: deny\nown-questions: off\ncaches: off\nadd-dir: [/lib/a]\nlimits:\n  memory: 1G\n  cpus: 2\n"), 0o600))
 	c := config.Load(func(name string) string { return map[string]string{"STEPBOX_CONFIG": file}[name] })
 	if len(c.Warnings) > 0 {
 		t.Fatal(c.Warnings)
@@ -35,9 +34,7 @@ func TestRunFlagsGoOverTheSettings(t *testing.T) {
 	f = RunFlags{}
 	cmd := &cobra.Command{}
 	f.Add(cmd)
-	if err := cmd.ParseFlags([]string{"--mode", "watch", "--own-questions", "on", "--no-caches=false", "--pids", "9", "--on-ask", "wait", "--add-dir", "/b"}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.ParseFlags([]string{"--mode", "watch", "--own-questions", "on", "--no-caches=false", "--pids", "9", "--on-ask", "wait", "--add-dir", "/b"}))
 	f.Under(cmd, c)
 	if f.Mode != "watch" || *f.Unasked || f.NoCaches || f.Pids != 9 || f.Asking.On != "wait" || f.Asking.By != "" || f.Memory != "1G" ||
 		!slices.Equal(f.Dirs, []string{"/lib/a", "/b"}) || !slices.Equal(f.Usual, []string{"disk", "wall-time"}) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/cli"
 )
@@ -109,22 +110,16 @@ func (a *answers) requests() []string {
 func recorded(t *testing.T) map[string]any {
 	t.Helper()
 	b, err := os.ReadFile("testdata/answers.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all map[string]any
-	if err := json.Unmarshal(b, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(b, &all))
 	of := make(map[string]any)
 	for what, v := range all {
 		if strings.Contains(what, "/diffs") || strings.Contains(what, "/events") {
 			var lines []json.RawMessage
 			for _, l := range v.([]any) {
 				b, err := json.Marshal(l)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				lines = append(lines, b)
 			}
 			of[what] = lines

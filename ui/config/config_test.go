@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/keys"
 )
@@ -17,9 +18,7 @@ import (
 func loaded(t *testing.T, text string, env ...string) *Config {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "c.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	return Load(with(append(env, "STEPBOX_CONFIG="+file)...))
 }
 
@@ -126,9 +125,7 @@ func TestOddFiles(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	check := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	check(os.Symlink("loop", at("loop")))
 	check(os.Symlink("gone", at("dangling")))

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	_ "github.com/charmbracelet/x/exp/golden" // the flag -update
+
+	"stepbox/internal/must"
 )
 
 // The table of the documentation is the settings'; -update writes it.
@@ -30,9 +32,7 @@ func TestReference(t *testing.T) {
 	}
 	const page, begin, end = "../../docs/configuration.md", "<!-- Generated from ui/config; do not edit. -->\n", "<!-- End of what is generated. -->\n"
 	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before, rest, ok := strings.Cut(string(data), begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
@@ -40,9 +40,7 @@ func TestReference(t *testing.T) {
 	}
 	want := before + begin + "\n" + b.String() + "\n" + end + after
 	if flag.Lookup("update").Value.String() == "true" {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(page, []byte(want), 0o644))
 	} else if string(data) != want {
 		t.Error("docs/configuration.md is old: go test ./ui/config -update writes it")
 	}

@@ -6,6 +6,7 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
@@ -30,9 +31,7 @@ func TestAnswersToTheAgent(t *testing.T) {
 func TestDenialSaysWhoReadsIt(t *testing.T) {
 	for subject, want := range map[api.Subject]string{api.SubjectCall: "as the answer to what it asks", api.SubjectCommand: "on its standard error"} {
 		th, err := themes.Load("plain", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		b := uv.NewScreenBuffer(100, 20)
 		NewReason(api.Question{Subject: subject, Title: "x"}, "", false).Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, 0)})
 		if s := b.String(); !strings.Contains(s, want) {

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/themes"
 	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
@@ -65,9 +66,7 @@ func FuzzLine(f *testing.F) {
 	f.Add("a 日本\x1b]0;x\a", 3, 12)
 	f.Add(strings.Repeat("e\u0301👩‍👩‍👧", 30), 2, 40)
 	th, err := themes.Load("plain", "")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Fuzz(func(t *testing.T, text string, back, width int) {
 		width = 4 + max(0, width%100)
 		l := NewLine(200)

@@ -11,6 +11,7 @@ import (
 	"charm.land/bubbles/v2/viewport"
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/themes"
 	"stepbox/ui/paint"
 )
@@ -20,9 +21,7 @@ import (
 //	go test ./ui/dialog -run - -bench Library -benchtime 1s -benchmem
 func BenchmarkLibrary(b *testing.B) {
 	th, err := themes.Load("dark", "")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	p := paint.NewPalette(th, 0)
 	const width, height, lines = 116, 30, 2000
 	dst := uv.NewScreenBuffer(width, height)

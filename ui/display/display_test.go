@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
+	"stepbox/internal/must"
 	"stepbox/session/screen"
 )
 
@@ -56,9 +57,7 @@ func view(t *testing.T) *viewed {
 		}
 		return v.frame
 	}, func(m tea.Msg) { v.msgs <- m })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v.received()
 	v.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 	t.Cleanup(func() {
@@ -228,9 +227,7 @@ func TestNothingKeepsWrongColours(t *testing.T) {
 	}
 	msgs := make(chan tea.Msg, 10)
 	d, err := Open(strings.NewReader(""), &out, []string{"TERM=xterm"}, red, func(m tea.Msg) { msgs <- m })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	drawn := func(m tea.Msg) string {
 		d.taken.Lock()
@@ -264,9 +261,7 @@ func TestNothingKeepsWrongColours(t *testing.T) {
 func TestTerminalIsLeftAsItWas(t *testing.T) {
 	var out bytes.Buffer
 	d, err := Open(strings.NewReader(""), &out, []string{"TERM=xterm"}, func(uv.ScreenBuffer) Frame { return Frame{Title: "a", Cursor: tea.NewCursor(0, 0)} }, func(tea.Msg) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	d.Update(tea.ModeReportMsg{Mode: ansi.ModeUnicodeCore, Value: ansi.ModeReset})
 	d.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 	d.Update(tea.WindowSizeMsg{Width: 10, Height: 3})
@@ -299,9 +294,7 @@ func TestNothingIsLeftOver(t *testing.T) {
 		dst.SetCell(5, 2, &uv.Cell{Content: "x", Width: 1, Style: uv.Style{Attrs: uv.AttrReverse}})
 		return Frame{Cursor: tea.NewCursor(3, 1)}
 	}, func(tea.Msg) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	d.Update(tea.ColorProfileMsg{Profile: colorprofile.ANSI})
 	d.Update(tea.WindowSizeMsg{Width: 10, Height: 3})
 	d.Refresh()
@@ -326,9 +319,7 @@ func TestWithoutUTF8(t *testing.T) {
 				dst.SetCell(3, 0, &uv.Cell{Content: " ", Width: 1, Style: uv.Style{Bg: color.RGBA{R: 255, A: 255}}})
 				return Frame{}
 			}, func(tea.Msg) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			d.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 			d.Update(tea.WindowSizeMsg{Width: 10, Height: 3})
 			d.Refresh()

@@ -16,6 +16,8 @@ import (
 
 	_ "github.com/charmbracelet/x/exp/golden" // the flag -update
 	"golang.org/x/text/unicode/norm"
+
+	"stepbox/internal/must"
 )
 
 var others = flag.Bool("others", false, "show the hard characters in tmux, xterm and xterm.js again, and write what they make of them to testdata/outer.json")
@@ -71,9 +73,7 @@ func recorded(t *testing.T) (is outer) {
 	if err == nil {
 		err = json.Unmarshal(data, &is)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return is
 }
 
@@ -81,9 +81,7 @@ func askOthers(t *testing.T, frame string) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "frame")
-	if err := os.WriteFile(file, []byte(frame), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(frame), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	run := func(in, name string, args ...string) string {
@@ -121,9 +119,7 @@ func askOthers(t *testing.T, frame string) {
 	if err == nil {
 		err = os.WriteFile(outerFile, append(data, '\n'), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // inXterm shows a file in an xterm that nobody sees, and has it print its screen.
@@ -134,14 +130,10 @@ func inXterm(t *testing.T, ctx context.Context, dir, file string) string {
 	if err == nil {
 		err = server.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer func() { _, _ = server.Process.Kill(), server.Wait() }()
 	number, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	printed := filepath.Join(dir, "printed")
 	x := exec.CommandContext(ctx, "xterm", "-u8", "-geometry", fmt.Sprintf("20x%d", len(hard)), "-xrm", "xterm*printerCommand: cat >"+printed+".part; mv "+printed+".part "+printed,
 		"-e", "sh", "-c", fmt.Sprintf("stty raw; cat %q; printf '\\033[i'; until [ -e %q ]; do sleep 0.1; done", file, printed))
@@ -150,9 +142,7 @@ func inXterm(t *testing.T, ctx context.Context, dir, file string) string {
 		t.Fatalf("xterm: %v: %s", err, out)
 	}
 	data, err := os.ReadFile(printed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var text []string
 	for _, row := range rowsOf(string(data)) {
 		row = row[max(0, strings.Index(row, "m<")+1):]
@@ -173,9 +163,7 @@ func rowsOf(text string) (rows []string) {
 func TestTerminalPage(t *testing.T) {
 	const page = "../../docs/terminal.md"
 	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text := replaced(t, string(data), "drawn", drawnTable(t))
 	text = replaced(t, text, "cases", casesTable(t))
 	if flag.Lookup("update").Value.String() == "true" {
@@ -183,13 +171,9 @@ func TestTerminalPage(t *testing.T) {
 	} else if text != string(data) {
 		t.Error("docs/terminal.md isn't what was recorded: go test ./ui/display -run TestTerminalPage -update writes it")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := exec.CommandContext(t.Context(), "grep", "-rhoE", "^func (Test|Fuzz)[A-Za-z0-9]+", "--include=*_test.go", "../../ui", "../../session").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	tests := strings.Fields(strings.ReplaceAll(string(out), "func ", ""))
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == '`' || r == ' ' || r == ',' || r == '\n' }) {
 		if (strings.HasPrefix(word, "Test") || strings.HasPrefix(word, "Fuzz")) && word != "Tests" && !slices.Contains(tests, word) {
@@ -232,13 +216,9 @@ func drawnTable(t *testing.T) string {
 func casesTable(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("../../session/screen/testdata/terminals.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var cases []struct{ Group, Ours, XtermJS, Tmux, Why string }
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(data, &cases))
 	type count struct {
 		all, xtermjs, tmux, alone int
 		why                       []string

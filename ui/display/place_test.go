@@ -12,6 +12,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
+	"stepbox/internal/must"
 	"stepbox/session/screen"
 )
 
@@ -44,9 +45,7 @@ func hardFrame(dst uv.ScreenBuffer) Frame {
 func bytesOf(t *testing.T, cols, rows int, draw func(uv.ScreenBuffer) Frame, environ ...string) string {
 	t.Helper()
 	d, err := Open(strings.NewReader(""), &bytes.Buffer{}, append([]string{"TERM=xterm-256color"}, environ...), draw, func(tea.Msg) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	d.Update(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
 	d.Update(tea.WindowSizeMsg{Width: cols, Height: rows})

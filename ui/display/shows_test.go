@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/session/screen"
 )
 
@@ -73,9 +74,7 @@ func TestTheTerminalShowsTheFrame(t *testing.T) {
 		}
 		environ := []string{"LC_ALL=C.UTF-8", "STY=" + rapid.SampledFrom([]string{"", "1.pts"}).Draw(t, "STY"), "TERM=" + rapid.SampledFrom([]string{"xterm-256color", "screen", "tmux-256color", "linux", "xterm-kitty"}).Draw(t, "TERM")}
 		d, err := Open(strings.NewReader(""), on, environ, draw, func(tea.Msg) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer d.Close()
 		size := func(cols, rows int) {
 			frame = uv.NewScreenBuffer(cols, rows)

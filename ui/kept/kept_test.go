@@ -1,7 +1,6 @@
 package kept
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/ui/intent"
 	"stepbox/ui/layout"
 )
@@ -21,9 +21,7 @@ func TestLayoutIsKeptPerKind(t *testing.T) {
 	wide := layout.Shape{Left: 550, Flat: true}
 	narrow := layout.Shape{Preset: intent.Deciding, Strip: 400}
 	for kind, s := range map[layout.Kind]layout.Shape{layout.Wide: wide, layout.Narrow: narrow} {
-		if err := l.Keep(kind, s); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, l.Keep(kind, s))
 	}
 	if got, want := Layout(string(l)).Shapes(), (layout.Shapes{layout.Wide: wide, layout.Narrow: narrow}); got != want {
 		t.Errorf("kept is %+v, want %+v", got, want)
@@ -48,19 +46,13 @@ func TestGarbageIsAsAtFirst(t *testing.T) {
 		{`{"left":99999999999999999999}`, layout.Shape{}},
 		{strings.Repeat(" ", 1<<20) + `{"left":400}`, layout.Shape{}},
 	} {
-		if err := os.WriteFile(filepath.Join(string(l), "wide"), []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(string(l), "wide"), []byte(tt.text), 0o600))
 		if got := l.Shapes()[layout.Wide]; got != tt.want {
 			t.Errorf("%.40q is %+v, want %+v", tt.text, got, tt.want)
 		}
 	}
-	if err := os.Remove(filepath.Join(string(l), "wide")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(string(l), "wide"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(string(l), "wide")))
+	must.OK(t, os.Mkdir(filepath.Join(string(l), "wide"), 0o700))
 	if got := l.Shapes()[layout.Wide]; got != (layout.Shape{}) {
 		t.Errorf("a folder is %+v", got)
 	}
@@ -107,13 +99,9 @@ func TestNamesThatLeaveTheFolder(t *testing.T) {
 func TestOnlyFilesAreRead(t *testing.T) {
 	f := Folder(t.TempDir())
 	pipe := filepath.Join(string(f), "pipe")
-	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Mkdir(filepath.Join(string(f), "folder"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Mkfifo(pipe, 0o600), os.Mkdir(filepath.Join(string(f), "folder"), 0o700))
 	w, err := os.OpenFile(pipe, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Close()
 	if _, err := w.WriteString(strings.Repeat("x", most)); err != nil {
 		t.Fatal(err)

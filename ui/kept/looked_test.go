@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 func TestItIsRememberedPerSession(t *testing.T) {
@@ -12,9 +14,7 @@ func TestItIsRememberedPerSession(t *testing.T) {
 		t.Errorf("nothing was looked at, and it is %d", n)
 	}
 	for _, n := range []int64{7, 12} {
-		if err := f.Set("one", n); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Set("one", n))
 		if got := Looked(string(f)).At("one"); got != n {
 			t.Errorf("%d is remembered, want %d", got, n)
 		}
@@ -39,13 +39,9 @@ func TestBadNamesAndFiles(t *testing.T) {
 			t.Errorf("%q has %d", id, n)
 		}
 	}
-	if err := f.Set("one", 3); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Set("one", 3))
 	for _, text := range []string{"", "x", "-4", "99999999999999999999"} {
-		if err := os.WriteFile(filepath.Join(string(f), "one"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(string(f), "one"), []byte(text), 0o600))
 		if n := f.At("one"); n != 0 {
 			t.Errorf("%q is read as %d", text, n)
 		}

@@ -9,6 +9,7 @@ import (
 
 	_ "github.com/charmbracelet/x/exp/golden" // the flag -update
 
+	"stepbox/internal/must"
 	"stepbox/ui/intent"
 )
 
@@ -90,9 +91,7 @@ func TestReference(t *testing.T) {
 	}
 	const page = "../../docs/keys.md"
 	if flag.Lookup("update").Value.String() == "true" {
-		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(page, []byte(b.String()), 0o644))
 	}
 	if got, err := os.ReadFile(page); err != nil || string(got) != b.String() {
 		t.Errorf("docs/keys.md is old (%v): go test ./ui/keys -update writes it", err)

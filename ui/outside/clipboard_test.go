@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"stepbox/internal/must"
 )
 
 // opens is the variable that has this program open a text with a command.
@@ -34,17 +36,13 @@ var cat, _ = exec.LookPath("cat")
 func stub(t *testing.T, dir, name string) {
 	t.Helper()
 	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$0.argv\"\nexec " + cat + " >\"$0.in\"\n"
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 }
 
 func content(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(b)
 }
 

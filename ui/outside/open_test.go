@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"stepbox/internal/must"
 )
 
 // Of what an agent calls a file nothing is left that a program would obey, nor a path.
@@ -54,9 +56,7 @@ func TestOpen(t *testing.T) {
 			script := fmt.Sprintf("#!/bin/sh\nexec >%s\nprintf '%%s\\n' \"$@\"\nfor f; do :; done\nf=${f%%%%:7}\necho \"$(stat -c '%%a' \"$f\" .) $(cat \"$f\") $PWD $LESSOPEN\" >%s.more\n", out, out)
 			for _, name := range strings.Fields(tt.command) {
 				if name = strings.Trim(name, "'"); !strings.ContainsAny(name, "=-") && !slices.Contains(runners, name) {
-					if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
 				}
 			}
 			if said := onTerminal(t, tt.command, ""); !strings.Contains(said, "back: <nil>") {
@@ -97,9 +97,7 @@ func onTerminal(t *testing.T, command, typed string) string {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), opens+"="+command)
 	tty, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer tty.Close()
 	var said strings.Builder
 	for buf := make([]byte, 1024); ; {

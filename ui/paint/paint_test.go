@@ -11,6 +11,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
+	"stepbox/internal/must"
 	"stepbox/themes"
 )
 
@@ -210,9 +211,7 @@ func TestIndexedKeepsGreysGrey(t *testing.T) {
 
 func TestBox(t *testing.T) {
 	th, err := themes.Load("plain", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := NewPalette(th, colorprofile.TrueColor)
 	s := screen(30, 3)
 	b := Box{Number: "2", Title: "Changes", Facts: Line{{Text: "5 files"}}, Right: Line{{Text: "x"}}, Foot: Line{{Text: "done"}}}
@@ -239,9 +238,7 @@ func TestBox(t *testing.T) {
 func TestWhatIsOnTheGroundCanBeRead(t *testing.T) {
 	for _, name := range []string{"dark", "light", "contrast"} {
 		th, err := themes.Load(name, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p := NewPalette(th, colorprofile.TrueColor)
 		for k := range themes.Count {
 			s := uv.NewScreenBuffer(1, 1)
@@ -271,9 +268,7 @@ func TestReversedGround(t *testing.T) {
 // white in the theme of high contrast, and what is held is yellow.
 func TestOnIsReadable(t *testing.T) {
 	th, err := themes.Load("contrast", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := NewPalette(th, colorprofile.TrueColor)
 	if got := p.On(themes.Held, themes.Bar); got.Fg != p.S(themes.Bar).Fg || got.Bg != p.S(themes.Bar).Bg || got.Attrs&uv.AttrBold == 0 {
 		t.Errorf("held on the bar is %v", got)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/internal/must"
 )
 
 // Each sign that the screens draw has its counterpart: it is found in the program's own
@@ -36,9 +38,7 @@ func TestEverySignHasACounterpart(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, s := range plainly {
 		if !ascii(s[ASCII]) || !ascii(s[Words]) || s[ASCII] == "" {
 			t.Errorf("%q is %q and %q", s[0], s[ASCII], s[Words])

@@ -10,6 +10,7 @@ import (
 
 	_ "github.com/charmbracelet/x/exp/golden" // the flag -update
 
+	"stepbox/internal/must"
 	"stepbox/ui/keys"
 )
 
@@ -55,9 +56,7 @@ func TestDocumentation(t *testing.T) {
 	}
 	const page = "../../docs/help.md"
 	if flag.Lookup("update").Value.String() == "true" {
-		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(page, []byte(b.String()), 0o644))
 	}
 	if got, err := os.ReadFile(page); err != nil || string(got) != b.String() {
 		t.Errorf("docs/help.md is old (%v): go test ./ui/topics -update writes it", err)

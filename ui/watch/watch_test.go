@@ -9,6 +9,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
+
+	"stepbox/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,9 +29,7 @@ func told(t *testing.T, ch <-chan struct{}, what string) {
 
 func write(t *testing.T, path string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("x"), 0o600))
 }
 
 // A folder may come, go and come again.
@@ -38,23 +38,15 @@ func TestFoldersComeAndGo(t *testing.T) {
 	dir := filepath.Join(top, "config", "themes")
 	ctx, cancel := context.WithCancel(t.Context())
 	ch, err := Folders(ctx, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for range 2 {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(dir, 0o700))
 		told(t, ch, "the folder")
 		write(t, filepath.Join(dir, "dark.yaml"))
 		told(t, ch, "a file")
-		if err := os.Rename(filepath.Join(dir, "dark.yaml"), filepath.Join(dir, "light.yaml")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Rename(filepath.Join(dir, "dark.yaml"), filepath.Join(dir, "light.yaml")))
 		told(t, ch, "a new name")
-		if err := os.RemoveAll(filepath.Join(top, "config")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(filepath.Join(top, "config")))
 		told(t, ch, "the end of the folder")
 	}
 	cancel()

@@ -9,6 +9,7 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
@@ -37,9 +38,7 @@ func read(t testing.TB, what any) {
 	if err == nil {
 		err = json.Unmarshal(text, what)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // now is the moment that the scene shows.

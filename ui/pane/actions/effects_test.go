@@ -7,6 +7,7 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
@@ -34,9 +35,7 @@ func TestDeniedRowHasTheReason(t *testing.T) {
 	var s state.State
 	s.Apply(api.Event{Action: &api.Action{N: 1, Kind: api.KindCommand, State: api.ActionDenied, Title: "rm old.txt", Reason: "Kim needs it"}})
 	th, err := themes.Load("plain", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := uv.NewScreenBuffer(80, 4)
 	(&Pane{State: &s}).Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, 0)})
 	if got := b.String(); !strings.Contains(got, "denied") || !strings.Contains(got, "Kim needs it") {

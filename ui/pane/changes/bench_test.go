@@ -8,6 +8,7 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/intent"
 )
@@ -42,15 +43,11 @@ func BenchmarkAnswerToScreen(b *testing.B) {
 	for _, files := range []int{1000, manyFiles} {
 		b.Run(fmt.Sprintf("files=%d", files), func(b *testing.B) {
 			answer, err := json.Marshal(many(files))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			p, draw := filled(b, files)
 			for b.Loop() {
 				var c api.Changes
-				if err := json.Unmarshal(answer, &c); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, json.Unmarshal(answer, &c))
 				p.SetChanges(api.Scope{}, NewTree(c))
 				draw()
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
@@ -136,9 +137,7 @@ func TestGolden(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1]), func(t *testing.T) {
 				cellstest.Golden(t, func(theme string) uv.ScreenBuffer {
 					th, err := themes.Load(theme, "")
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					b := uv.NewScreenBuffer(size[0], size[1])
 					p.Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, colorprofile.TrueColor), Now: now, Focused: true, Number: "2"})
 					return b

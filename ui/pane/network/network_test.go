@@ -9,6 +9,7 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
@@ -27,9 +28,7 @@ func tried(t testing.TB) []api.Attempt {
 	if err == nil {
 		err = json.Unmarshal(text, &s)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s.Attempts
 }
 

@@ -8,6 +8,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
@@ -198,8 +199,6 @@ func TestAskingDecidesWhatIsHeld(t *testing.T) {
 func frame(t *testing.T) paint.Frame {
 	t.Helper()
 	th, err := themes.Load("plain", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return paint.Frame{P: paint.NewPalette(th, colorprofile.TrueColor), Now: now}
 }
