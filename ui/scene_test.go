@@ -1,18 +1,11 @@
 package ui
 
 import (
-	_ "embed"
-	"encoding/json"
-	"time"
-
 	"stepbox/session/api"
+	"stepbox/ui/internal/cellstest"
 )
 
-// sceneNow is the moment that the scene shows.
-var sceneNow = time.Date(2026, 11, 20, 14, 14, 9, 0, time.UTC)
-
-//go:embed testdata/scene.json
-var sceneFile []byte
+var sceneNow = cellstest.Now
 
 // scene is what an agent did in a session, and the sessions beside it.
 type scene struct {
@@ -31,9 +24,7 @@ type scene struct {
 
 // newScene is one that is nobody else's.
 func newScene() (s scene) {
-	if err := json.Unmarshal(sceneFile, &s); err != nil {
-		panic(err)
-	}
+	cellstest.Scene(&s)
 	return s
 }
 

@@ -1,20 +1,19 @@
 package actions
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
+
+var now = cellstest.Now
 
 func frame(t testing.TB) paint.Frame {
 	f := cellstest.Frame(t)
@@ -25,24 +24,12 @@ func frame(t testing.TB) paint.Frame {
 func scene(t testing.TB) *Pane {
 	var s state.State
 	var all struct{ Actions []api.Action }
-	read(t, &all)
+	cellstest.Scene(&all)
 	for _, a := range all.Actions {
 		s.Apply(api.Event{Action: &a})
 	}
 	return &Pane{State: &s}
 }
-
-// read reads what the tests of the screens show.
-func read(t testing.TB, what any) {
-	text, err := os.ReadFile("../../testdata/scene.json")
-	if err == nil {
-		err = json.Unmarshal(text, what)
-	}
-	must.OK(t, err)
-}
-
-// now is the moment that the scene shows.
-var now = time.Date(2026, 11, 20, 14, 14, 9, 0, time.UTC)
 
 func show(t testing.TB, p *Pane, w, h int) string {
 	s := uv.NewScreenBuffer(w, h)

@@ -1,15 +1,11 @@
 package changes
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/intent"
 	"stepbox/ui/internal/cellstest"
@@ -18,7 +14,7 @@ import (
 
 func frame(t testing.TB) paint.Frame {
 	f := cellstest.Frame(t)
-	f.Now, f.Focused, f.Number = now, true, "2"
+	f.Now, f.Focused, f.Number = cellstest.Now, true, "2"
 	return f
 }
 
@@ -37,21 +33,9 @@ func marked(r Row) string {
 	return out
 }
 
-// read reads what the tests of the screens show.
-func read(t testing.TB, what any) {
-	text, err := os.ReadFile("../../testdata/scene.json")
-	if err == nil {
-		err = json.Unmarshal(text, what)
-	}
-	must.OK(t, err)
-}
-
-// now is the moment that the scene shows.
-var now = time.Date(2026, 11, 20, 14, 14, 9, 0, time.UTC)
-
 func TestPrepare(t *testing.T) {
 	var s struct{ Diff api.FileDiff }
-	read(t, &s)
+	cellstest.Scene(&s)
 	d := s.Diff
 	got := Prepare(d)
 	var ops strings.Builder
@@ -150,7 +134,7 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 
 func TestSelectionStaysOnItsFile(t *testing.T) {
 	var s struct{ Changes api.Changes }
-	read(t, &s)
+	cellstest.Scene(&s)
 	c := s.Changes
 	p := &Pane{}
 	give(p, 0, c)

@@ -1,15 +1,12 @@
 package network
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"
@@ -23,12 +20,8 @@ func frame(t testing.TB) paint.Frame {
 }
 
 func tried(t testing.TB) []api.Attempt {
-	text, err := os.ReadFile("../../testdata/scene.json")
 	var s struct{ Attempts []api.Attempt }
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	must.OK(t, err)
+	cellstest.Scene(&s)
 	return s.Attempts
 }
 
