@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -265,6 +266,9 @@ func (d *driver) press(keys ...string) {
 	}
 }
 
+// types presses a key for each letter.
+func (d *driver) types(words string) { d.press(strings.Split(words, "")...) }
+
 // calmly presses keys with pauses in which questions come to be answerable.
 func (d *driver) calmly(keys ...string) {
 	for _, k := range keys {
@@ -282,50 +286,35 @@ func (d *driver) decided(want ...api.Answer) {
 	for _, x := range d.c.Decisions() {
 		got = append(got, x.Answer)
 	}
-	if len(got) != len(want) {
+	if !slices.Equal(got, want) {
 		d.t.Fatalf("decided %v, want %v\n%s", got, want, d.text())
-	}
-	for i := range got {
-		if got[i] != want[i] {
-			d.t.Fatalf("decided %v, want %v", got, want)
-		}
 	}
 }
 
+// named are the keys that write nothing.
+var named = map[string]tea.KeyPressMsg{
+	"enter":     {Code: tea.KeyEnter},
+	"esc":       {Code: tea.KeyEscape},
+	"tab":       {Code: tea.KeyTab},
+	"shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift},
+	"pgdown":    {Code: tea.KeyPgDown},
+	"pgup":      {Code: tea.KeyPgUp},
+	"up":        {Code: tea.KeyUp},
+	"down":      {Code: tea.KeyDown},
+	"left":      {Code: tea.KeyLeft},
+	"right":     {Code: tea.KeyRight},
+	"home":      {Code: tea.KeyHome},
+	"end":       {Code: tea.KeyEnd},
+	"backspace": {Code: tea.KeyBackspace},
+	"space":     {Code: tea.KeySpace, Text: " "},
+}
+
 func key(name string) tea.KeyPressMsg {
-	switch name {
-	case "enter":
-		return tea.KeyPressMsg{Code: tea.KeyEnter}
-	case "esc":
-		return tea.KeyPressMsg{Code: tea.KeyEscape}
-	case "tab":
-		return tea.KeyPressMsg{Code: tea.KeyTab}
-	case "shift+tab":
-		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
-	case "pgdown":
-		return tea.KeyPressMsg{Code: tea.KeyPgDown}
-	case "pgup":
-		return tea.KeyPressMsg{Code: tea.KeyPgUp}
-	case "up":
-		return tea.KeyPressMsg{Code: tea.KeyUp}
-	case "down":
-		return tea.KeyPressMsg{Code: tea.KeyDown}
-	case "left":
-		return tea.KeyPressMsg{Code: tea.KeyLeft}
-	case "right":
-		return tea.KeyPressMsg{Code: tea.KeyRight}
-	case "home":
-		return tea.KeyPressMsg{Code: tea.KeyHome}
-	case "end":
-		return tea.KeyPressMsg{Code: tea.KeyEnd}
-	case "backspace":
-		return tea.KeyPressMsg{Code: tea.KeyBackspace}
+	if k, ok := named[name]; ok {
+		return k
 	}
 	if rest, ok := strings.CutPrefix(name, "ctrl+"); ok {
 		return tea.KeyPressMsg{Code: []rune(rest)[0], Mod: tea.ModCtrl}
-	}
-	if name == "space" {
-		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
 	}
 	r := []rune(name)[0]
 	k := tea.KeyPressMsg{Code: r, Text: name}

@@ -15,9 +15,6 @@ import (
 	"stepbox/ui/keys"
 )
 
-// write types a line.
-func (d *driver) write(line string) { d.press(strings.Split(line, "")...) }
-
 var actionRow = regexp.MustCompile(`^[│┃].\S +#?(\d+) `)
 
 // action is the number of the action whose row is marked as selected, or 0.
@@ -51,7 +48,7 @@ func testActionsAreFiltered(t *testing.T) {
 		d.press("esc")
 		d.lacks("Actions  0 of 9")
 		d.press("/")
-		d.write("failed")
+		d.types("failed")
 		d.shows("Actions  1 of 9")
 		d.shows("go test ./...")
 		d.shows("go get github.com/x/y@latest")
@@ -84,7 +81,7 @@ func TestFilterIsNoWayPastTheGuard(t *testing.T) { alone(t, testFilterIsNoWayPas
 func testFilterIsNoWayPastTheGuard(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	d.press(leader, "4", "/")
-	d.write("no such thing")
+	d.types("no such thing")
 	d.shows("Actions  0 of 9")
 	d.advance(time.Second)
 	d.press("enter", "tab", "a")
@@ -134,9 +131,9 @@ func TestChangesAreFiltered(t *testing.T) { alone(t, testChangesAreFiltered) }
 func testChangesAreFiltered(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "2", "/")
-	d.write("m")
+	d.types("m")
 	d.press("backspace")
-	d.write("M")
+	d.types("M")
 	d.shows("Changes  2 of 5")
 	d.shows("logo.png")
 	d.lacks("notes.txt")
@@ -148,7 +145,7 @@ func testChangesAreFiltered(t *testing.T) {
 	d.shows("notes.txt")
 	d.shows("1 selected")
 	d.press("/")
-	d.write("no such")
+	d.types("no such")
 	d.shows("no changed file has that: no such")
 	d.press("enter", "u")
 	d.idle()
@@ -164,7 +161,7 @@ func testNetworkIsFiltered(t *testing.T) {
 	d := bench(t, c, 120, 35, "plain")
 	put(d, sceneConnection())
 	d.press(leader, "3", "/")
-	d.write("denied port:443")
+	d.types("denied port:443")
 	d.shows("Network  3 of 7")
 	d.shows("pastebin.com")
 	d.lacks("169.254.169.254")
@@ -247,11 +244,11 @@ func testNumbersLeadToActions(t *testing.T) {
 		d.press("g")
 		d.lacks("earlier action")
 		d.press("#")
-		d.write("1150")
+		d.types("1150")
 		d.press("enter")
 		d.shows("step 1150 of it")
 		d.press("#")
-		d.write("4711")
+		d.types("4711")
 		d.press("enter")
 		d.shows("there is no #4711 here")
 		d.press("ctrl+o", "ctrl+o")
@@ -259,14 +256,14 @@ func testNumbersLeadToActions(t *testing.T) {
 			t.Errorf("back at #%d", got)
 		}
 		d.press("/")
-		d.write("exit≠0")
+		d.types("exit≠0")
 		d.shows("Actions  600 of 1200")
 		d.press("enter", "g", "n")
 		if got := d.action(); got != 3 {
 			t.Errorf("n leads to #%d", got)
 		}
 		d.press("#")
-		d.write("2")
+		d.types("2")
 		d.press("enter")
 		if got := d.action(); got != 2 {
 			t.Errorf("a number that the filter hasn't leads to #%d", got)
@@ -302,9 +299,9 @@ func testActionsAndTheTerminal(t *testing.T) {
 			d.press(leader)
 		}
 		d.press("4", "#")
-		d.write("11")
+		d.types("11")
 		d.press("enter", "/")
-		d.write("exit≠0")
+		d.types("exit≠0")
 		d.press("enter", "@") // when it began it had not ended
 		d.at("00:12:40")
 		if got := d.action(); got != 11 {
@@ -318,10 +315,10 @@ func testActionsAndTheTerminal(t *testing.T) {
 			t.Errorf("#%d ran then", got)
 		}
 		d.press("/")
-		d.write("go")
+		d.types("go")
 		d.shows("Actions ")
 		d.press("enter", "#")
-		d.write("12") // which hasn't begun
+		d.types("12") // which hasn't begun
 		d.press("enter")
 		d.at("00:13:20")
 		d.press("ctrl+o")
@@ -354,7 +351,7 @@ func BenchmarkFilterKey(b *testing.B) {
 			d := bench(t, c, 200, 50, "plain")
 			defer d.m.Close()
 			d.press(leader, pane, "/")
-			d.write("pack")
+			d.types("pack")
 			for b.Loop() {
 				d.press("a", "backspace")
 			}

@@ -30,9 +30,7 @@ func testHelpIsSearched(t *testing.T) {
 	d.press(leader, "2", "?")
 	inOrder(t, d.text(), "Keys", "Changes", "next row")
 	d.press("/")
-	for _, k := range "blame" {
-		d.press(string(k))
-	}
+	d.types("blame")
 	inOrder(t, d.text(), "Changes", "with the")
 	d.lacks("select the file or folder")
 	d.press("enter", "esc")

@@ -127,9 +127,7 @@ func testLayouts(t *testing.T) {
 	}
 	d.press("O", "O", "O", ":")
 	d.lacks("1 Terminal")
-	for _, k := range "layout usual" {
-		d.press(string(k))
-	}
+	d.types("layout usual")
 	d.press("enter")
 	d.shows("layout: usual")
 	d.shows("1 Terminal")

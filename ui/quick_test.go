@@ -92,9 +92,7 @@ func TestNothingAfterADialogClosedIsTheAgents(t *testing.T) {
 func testNothingAfterADialogClosedIsTheAgents(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	d.press(leader, "4", "k", "k", "k", leader, "1", leader, ":")
-	for _, k := range "roll back this" {
-		d.press(string(k))
-	}
+	d.types("roll back this")
 	d.calmly("enter")
 	d.shows("ends nothing")
 	d.calmly("y")

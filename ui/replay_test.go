@@ -540,9 +540,7 @@ func testReplaySearches(t *testing.T) {
 	search := func(words string) {
 		d.press("/")
 		d.shows("Search this session")
-		for _, r := range words {
-			d.press(string(r))
-		}
+		d.types(words)
 		d.press("enter")
 	}
 	search("parse")
@@ -620,7 +618,7 @@ func testSearchIsTakenAlong(t *testing.T) {
 	d.shows("✗ fix-tests")
 	search := func(words string) {
 		d.press("/")
-		d.press(strings.Split(words, "")...)
+		d.types(words)
 	}
 	search("fix-tests")
 	d.press("tab", "f") // before it is found: the list is of all sessions
@@ -659,7 +657,7 @@ func testSearchWaitsForItsList(t *testing.T) {
 	d.shows("✗ fix-tests")
 	for _, give := range []string{"esc", "enter"} {
 		d.press("/")
-		d.press(strings.Split("fix-tests", "")...)
+		d.types("fix-tests")
 		d.press("enter", "n", "n", give)
 		if give == "esc" {
 			d.idle()
@@ -672,7 +670,7 @@ func testSearchWaitsForItsList(t *testing.T) {
 	d.shows("/  fix-tests")
 	d.lacks("fix-testsn")
 	d.press("/", "esc", "/")
-	d.press(strings.Split("state:none", "")...)
+	d.types("state:none")
 	d.press("enter") // of what is no search, nothing comes
 	d.shows(`"none" is no state`)
 	d.press("esc")

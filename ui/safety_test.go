@@ -59,9 +59,7 @@ func testApproveAndDeny(t *testing.T) {
 
 	put(d, ask(6, 14, "make install"))
 	d.calmly("d")
-	for _, k := range "no, use DESTDIR" {
-		d.press(string(k))
-	}
+	d.types("no, use DESTDIR")
 	d.advance(500 * time.Millisecond)
 	d.press("enter")
 	d.decided(api.AnswerApprove, api.AnswerDeny)
@@ -729,17 +727,13 @@ func testModesPauseAndKeep(t *testing.T) {
 	d.calmly("c", "y")
 	d.until("goes on", func() bool { return strings.Contains(strings.Join(d.c.Calls(), ","), "pause,mode policy,continue") })
 	d.calmly(":")
-	for _, k := range "mode watch" {
-		d.press(string(k))
-	}
+	d.types("mode watch")
 	d.press("enter", "y")
 	d.shows("too soon")
 	d.calmly("y")
 	d.shows("WATCH")
 	d.calmly(":")
-	for _, k := range "mode step" {
-		d.press(string(k))
-	}
+	d.types("mode step")
 	d.press("enter")
 	d.shows("STEP")
 	for range 3 {
@@ -792,9 +786,7 @@ func testPaletteDecidesWhatLiesBelow(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
 	typed := func(words string) {
 		d.calmly(":")
-		for _, k := range words {
-			d.press(string(k))
-		}
+		d.types(words)
 	}
 	d.press(leader, "4")
 	typed("approve")

@@ -25,9 +25,7 @@ func serving(t *testing.T, o Options, pages ...api.WebPage) (d *driver, command 
 	d.idle()
 	return d, func(words string) {
 		d.press(leader, ":")
-		for _, k := range words {
-			d.press(string(k))
-		}
+		d.types(words)
 		d.shows("▸ " + words)
 		d.calmly("enter")
 	}

@@ -142,9 +142,7 @@ func testAgentCopies(t *testing.T) {
 	d.press(leader, "a")
 	d.shows("nothing is held")
 	d.press(leader, ":")
-	for _, k := range "let the agent copy" {
-		d.press(string(k))
-	}
+	d.types("let the agent copy")
 	d.press("enter")
 	d.shows("May the agent copy")
 	d.calmly("y")

@@ -33,9 +33,7 @@ func (h *hands) key(keys ...string) {
 
 func (h *hands) text(s string) {
 	h.keys = append(h.keys, "…")
-	for _, r := range s {
-		h.press(string(r))
-	}
+	h.types(s)
 }
 
 // count is how many keys were pressed, and which, as people read them.

@@ -41,9 +41,7 @@ func testFileAsItWas(t *testing.T) {
 	d.lacks("#1 go generate ./...  ")
 	d.calmly("s")
 	d.shows("Save this file as it was")
-	for _, k := range ".bak" {
-		d.press(string(k))
-	}
+	d.types(".bak")
 	d.calmly("enter")
 	d.shows("! there is a file there")
 	d.shows(".bak ") // what was typed is still there, to be mended
@@ -76,9 +74,7 @@ func testFindWhatBrokeThis(t *testing.T) {
 	d.press(leader, "4")
 	d.press("F")
 	d.shows("Find what broke this")
-	for _, k := range "make" {
-		d.press(string(k))
-	}
+	d.types("make")
 	d.press("enter")
 	d.shows("This broke it:")
 	d.shows("passes before all of them")

@@ -81,9 +81,7 @@ func testApplyFromTheScreens(t *testing.T) {
 	// What clashes is chosen by place, a check is added, one is left out.
 	d.press("g")
 	d.calmly("m", "j", "m", "j", "w", "c")
-	for _, k := range "go test ./..." {
-		d.press(string(k))
-	}
+	d.types("go test ./...")
 	d.calmly("enter")
 	d.shows("[x] check: go test ./...")
 	d.shows("2 conflicts decided")
