@@ -148,11 +148,7 @@ func TestKeysInFlightNeverApply(t *testing.T) { alone(t, testKeysInFlightNeverAp
 func testKeysInFlightNeverApply(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 120, 35, "plain")
 	going(d)
-	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
-		p := scenePlan(r, 1)
-		p.Blocked, p.Unreviewed = "", nil
-		return p
-	})
+	d.c.SetApply(looked)
 	d.press(leader, "2", "w", "y", "enter")
 	d.shows("DANGER")
 	through(d)
@@ -186,17 +182,20 @@ func testKeysInFlightNeverApply(t *testing.T) {
 	d.carried(1)
 }
 
+// looked plans an apply of what somebody has looked at.
+func looked(r api.ApplyRequest) api.ApplyPlan {
+	p := scenePlan(r, 1)
+	p.Blocked, p.Unreviewed = "", nil
+	return p
+}
+
 // What is dangerous or in conflict must have been in view before a yes counts.
 func TestDangersComeIntoViewFirst(t *testing.T) { alone(t, testDangersComeIntoViewFirst) }
 
 func testDangersComeIntoViewFirst(t *testing.T) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	going(d)
-	d.c.SetApply(func(r api.ApplyRequest) api.ApplyPlan {
-		p := scenePlan(r, 1)
-		p.Blocked, p.Unreviewed = "", nil
-		return p
-	})
+	d.c.SetApply(looked)
 	d.press(leader, "2", "w")
 	d.shows("to look at below")
 	d.calmly("y", "v")
@@ -270,10 +269,8 @@ func testStaleApplyPlan(t *testing.T) {
 	close(steps)
 }
 
-// A check that fails shows the end of what it printed, and nothing is called applied.
-func TestFailedCheckShowsItsOutput(t *testing.T) { alone(t, testFailedCheckShowsItsOutput) }
-
-func testFailedCheckShowsItsOutput(t *testing.T) {
+// applying has an apply carried out as far as its steps go.
+func applying(t *testing.T) (*driver, chan api.Progress) {
 	d := bench(t, sceneWorkbench(), 80, 24, "plain")
 	steps := going(d)
 	d.press(leader, "2", "w")
@@ -283,6 +280,14 @@ func testFailedCheckShowsItsOutput(t *testing.T) {
 	d.settle()
 	d.press("y")
 	d.carried(1)
+	return d, steps
+}
+
+// A check that fails shows the end of what it printed, and nothing is called applied.
+func TestFailedCheckShowsItsOutput(t *testing.T) { alone(t, testFailedCheckShowsItsOutput) }
+
+func testFailedCheckShowsItsOutput(t *testing.T) {
+	d, steps := applying(t)
 	failed := api.Apply{ID: 1, State: api.ApplyFailed, Failure: "the check \"go vet ./...\" failed", Checks: []api.CheckResult{
 		{Command: "true", Exit: &api.Exit{}}, {Command: "go vet ./...", Exit: &api.Exit{Code: 1}, Output: strings.Repeat("much\n", 90) + "parse.go:14: unreachable code\n"},
 	}}
@@ -301,15 +306,7 @@ func testFailedCheckShowsItsOutput(t *testing.T) {
 func TestCancelApply(t *testing.T) { alone(t, testCancelApply) }
 
 func testCancelApply(t *testing.T) {
-	d := bench(t, sceneWorkbench(), 80, 24, "plain")
-	steps := going(d)
-	d.press(leader, "2", "w")
-	d.shows("≠ src/parse.go")
-	through(d)
-	d.calmly("v")
-	d.settle()
-	d.press("y")
-	d.carried(1)
+	d, steps := applying(t)
 	steps <- api.Progress{Stage: "check", Text: "go vet ./..."}
 	d.shows("checking  go vet ./...")
 	d.press("esc")
