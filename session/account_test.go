@@ -3,6 +3,7 @@ package session
 import (
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/runner/overlay/diff"
 	"stepbox/session/api"
@@ -40,9 +41,7 @@ func TestSurvivorsAreThoseThatLive(t *testing.T) {
 func TestTakenBackBeforeItIsTold(t *testing.T) {
 	t.Parallel()
 	s, a := &Session{}, &action{untold: true}
-	if err := a.review(api.ReviewRolledBack); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.review(api.ReviewRolledBack))
 	s.own(a, files.Told{To: 2, After: 2, Changed: []diff.Change{{Path: "a"}}})
 	if a.Files != 1 || a.Review != api.ReviewRolledBack || a.Reviewed != api.ReviewOpen {
 		t.Errorf("it changed %d files and its review is %q, once it comes again %q", a.Files, a.Review, a.Reviewed)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -64,9 +65,7 @@ func TestTakeBackWhatWasApplied(t *testing.T) {
 			t.Run(name+" "+way, func(t *testing.T) {
 				d := drive(t, api.ModePolicy, func(project string) {
 					for name, text := range map[string]string{"file": "a\n", "gone": "gone\n"} {
-						if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
-							t.Fatal(err)
-						}
+						must.OK(t, os.WriteFile(filepath.Join(project, name), []byte(text), 0o600))
 					}
 				})
 				n := d.run("echo b >file; rm gone; echo made >made; mkdir folder; echo in a folder >folder/in")
@@ -138,9 +137,7 @@ func TestTakeBackInAFolderOfItsOwn(t *testing.T) {
 func TestDeletionOfWhatIsGone(t *testing.T) {
 	t.Parallel()
 	d := drive(t, api.ModePolicy, func(project string) {
-		if err := os.WriteFile(filepath.Join(project, "gone"), []byte("gone\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, "gone"), []byte("gone\n"), 0o600))
 	})
 	n := d.run("rm gone")
 	d.apply("gone")

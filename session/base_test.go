@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/session/api"
 	"stepbox/session/base"
@@ -58,9 +59,7 @@ func TestBaseOfARepository(t *testing.T) {
 			}
 		}
 		write := func(name, text string) {
-			if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(project, name), []byte(text), 0o644))
 		}
 		git("init", "-q")
 		write("b.txt", "committed")
@@ -128,9 +127,7 @@ func TestBaseOfARepository(t *testing.T) {
 func TestBaseOfAFolder(t *testing.T) {
 	t.Parallel()
 	w := startWith(t, api.ModeWatch, "sleep 60", func(project string) {
-		if err := os.MkdirAll(filepath.Join(project, "d"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(project, "d"), 0o755))
 	})
 	b, r := baseOf(w)
 	if b.Kind != "names" || len(r.Entries) != 2 || r.Entries[0].Path != "a.txt" || r.Entries[0].Size != 6 || r.Entries[1].Path != "d" {

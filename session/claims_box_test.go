@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
@@ -19,15 +20,11 @@ import (
 func telling(t *testing.T, mode api.Mode, script string) *world {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	functions := `hook() { printf '%s' "$2" | ` + runner.SelfPath + ` hook claude "$1"; }
 `
 	return startConfigured(t, func(project string) {
-		if err := os.WriteFile(filepath.Join(project, "agent.sh"), []byte(functions+script), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, "agent.sh"), []byte(functions+script), 0o644))
 	}, func(c *session.Config) { c.Mode, c.Program = mode, exe }, "bash", "agent.sh")
 }
 
@@ -70,9 +67,7 @@ read end
 		t.Errorf("its session is %q", s.Session.AgentSession)
 	}
 	actions, err := w.read.Actions(t.Context(), w.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, a := range actions {
 		if strings.Contains(a.Title, " hook ") && !a.Housekeeping {
 			t.Errorf("the hook is an action: %+v", a)
@@ -99,9 +94,7 @@ cp `+runner.SelfPath+` /tmp/mine
 			t.Errorf("question %d is about %q, want %q", q.ID, q.Title, words)
 		}
 		last = q.ID
-		if err := w.decide(q, map[bool]api.Answer{true: api.AnswerApprove, false: api.AnswerDeny}[words == "cp "]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.decide(q, map[bool]api.Answer{true: api.AnswerApprove, false: api.AnswerDeny}[words == "cp "]))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -18,12 +19,8 @@ func damaged(t *testing.T) func(project string) {
 		put := func(name, text string) {
 			t.Helper()
 			path := filepath.Join(project, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 		git := func(args ...string) {
 			t.Helper()

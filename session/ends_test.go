@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
 )
@@ -17,9 +18,7 @@ func TestEndsAreToldTogether(t *testing.T) {
 	h := ledger.History{Store: w.store, Live: func(string) bool { return false }}
 	told := 0
 	for ev, err := range h.Recorded(context.Background(), w.ID(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if ev.Ends != nil {
 			told++
 		}
@@ -28,9 +27,7 @@ func TestEndsAreToldTogether(t *testing.T) {
 		t.Errorf("%d events told of the ends", told)
 	}
 	execs, err := h.Execs(context.Background(), w.ID(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	n := 0
 	for _, x := range execs {
 		want := 0

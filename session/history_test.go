@@ -3,13 +3,13 @@ package session_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/files"
 )
@@ -22,28 +22,20 @@ func said(t *testing.T, r interface {
 }, id string, n int) string {
 	t.Helper()
 	list, err := r.Changes(t.Context(), id, api.Scope{Action: n}, api.Page{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	list.Version, list.Final, list.Checkpoint = 0, false, 0 // of a live session alone
 	for i := range list.Files {                             // what became of the project since is of now
 		list.Files[i].Host, list.Files[i].Applied = "", false
 	}
 	all := []any{list}
 	for d, err := range r.Diffs(t.Context(), id, api.Scope{Action: n}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		one, err := r.Diff(t.Context(), id, d.Change.Key, api.Scope{Action: n})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all = append(all, d, one)
 	}
 	b, err := json.MarshalIndent(all, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(b)
 }
 
@@ -58,9 +50,7 @@ func TestPastSessionIsReadFromItsRecordAlone(t *testing.T) {
 			".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": commit + "\n",
 		} {
 			p := filepath.Join(project, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644))
 		}
 	})
 	e := w.happened("the end of touch", func(e api.Event) bool {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
 )
@@ -29,13 +30,9 @@ func driveHome(t *testing.T, prepare string) *homed {
 		c.Mode, c.HomeKind, c.HomeOf = api.ModeWatch, api.HomeSession, "test"
 		c.Workspace, h.profile = filepath.Join(c.Home, "src", "project"), filepath.Join(c.DataDir, "homes", "test")
 		for _, dir := range []string{c.Workspace, h.profile} {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(dir, 0o700))
 		}
-		if err := os.WriteFile(filepath.Join(c.Workspace, "a.txt"), []byte("hello\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(c.Workspace, "a.txt"), []byte("hello\n"), 0o600))
 		shell(t, h.profile, prepare)
 	}, "bash", "-c", `mkfifo /tmp/feed; exec 3<>/tmp/feed; cd ~; while read -r -u 3 line; do eval "$line"; done`)
 	h.project = h.config.Workspace

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -58,12 +59,8 @@ func TestRollbackOfFilesThatAreHeld(t *testing.T) {
 		python3 holds.py & read -u 4 x; python3 changes.py; read -u 4 x; echo more >&3; read -u 4 x`, func(project string) {
 		put := func(name, text string, mode os.FileMode) {
 			path := filepath.Join(project, name)
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(path, mode); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+			must.OK(t, os.Chmod(path, mode))
 		}
 		put("holds.py", holds, 0o644)
 		put("changes.py", changes, 0o644)
@@ -72,9 +69,7 @@ func TestRollbackOfFilesThatAreHeld(t *testing.T) {
 		put("writeonly", "in", 0o200)
 		put("marked", "x", 0o644)
 		put("link1", "both", 0o644)
-		if err := os.Link(filepath.Join(project, "link1"), filepath.Join(project, "link2")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Link(filepath.Join(project, "link1"), filepath.Join(project, "link2")))
 		marks = unix.Setxattr(filepath.Join(project, "marked"), "user.mark", []byte("1"), 0) == nil
 	})
 	if !marks {
@@ -152,13 +147,9 @@ func TestRollbackOfFilesThatAreHeld(t *testing.T) {
 // asOrdinary runs tests of this binary as a user without rights, and without cgroups.
 func asOrdinary(t *testing.T, pattern string) {
 	dir, err := os.MkdirTemp("", "ordinary")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chown(dir, ordinary, ordinary); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chown(dir, ordinary, ordinary))
 	// Not by its path, which may lead through folders of root's alone.
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", pattern)
 	cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=" + os.Getenv("GORACE")}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -33,9 +34,7 @@ func TestBuildOutputAndCommitsAreKeptByRule(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		if err := os.WriteFile(filepath.Join(project, ".gitignore"), []byte("build\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, ".gitignore"), []byte("build\n"), 0o644))
 	})
 	last := int64(0)
 	for _, want := range []struct {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -57,9 +58,7 @@ func TestAnAnswerBeginsACommandsTimeAnew(t *testing.T) {
 		a := &action{Action: api.Action{Kind: api.KindCommand, State: api.ActionRunning, ReleasedAt: long}}
 		l := actions{running: []*action{a}}
 		q := &question{action: a}
-		if err := q.to(questionClosed, "ann", closed); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, q.to(questionClosed, "ann", closed))
 		if got := l.commands()[0].Released; got.After(long) != anew {
 			t.Errorf("closed with %q it counts from %v", closed, got)
 		}

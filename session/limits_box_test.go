@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/rules"
@@ -19,9 +20,7 @@ import (
 func sink(t *testing.T) (port int, got chan int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	got = make(chan int64, 100)
 	go func() {
@@ -48,12 +47,8 @@ func limited(t *testing.T, policy, script string) (*world, chan int64) {
 	fill := strings.NewReplacer("PORT", strconv.Itoa(port), "HERE", fmt.Sprintf("/dev/tcp/host.stepbox.internal/%d", port))
 	w := startWith(t, api.ModePolicy, fill.Replace(script), func(project string) {
 		file := rules.User(filepath.Join(filepath.Dir(project), "home"), "")
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(fill.Replace(policy)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.OK(t, os.WriteFile(file, []byte(fill.Replace(policy)), 0o644))
 	})
 	return w, got
 }

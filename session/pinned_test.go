@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -84,15 +85,11 @@ func TestOwnDynamicLinkerIsAskedAbout(t *testing.T) {
 		t.Skip("it has no dynamic linker")
 	}
 	program, err := os.ReadFile(echo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	program = bytes.Replace(program, linker, append(own, make([]byte, len(linker)-len(own))...), 1)
 	name := strings.TrimRight(string(linker), "\x00")
 	w := startWith(t, api.ModePolicy, "cp "+name+" /tmp/linker; ./prog hello; sleep 60", func(project string) {
-		if err := os.WriteFile(filepath.Join(project, "prog"), program, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, "prog"), program, 0o755))
 	})
 	q := w.held(0)
 	if !strings.Contains(q.Title, "./prog hello") || !strings.Contains(q.Rule, "dynamic linker /tmp/linker") || len(q.Command.Unpinned) == 0 {
@@ -115,9 +112,7 @@ printf '#!/bin/sh\necho two\n' >/tmp/bin/git
 git push; sleep 60
 `
 	w := startWith(t, api.ModePolicy, "bash run.sh; sleep 60", func(project string) {
-		if err := os.WriteFile(filepath.Join(project, "run.sh"), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, "run.sh"), []byte(script), 0o755))
 	})
 	first := w.held(0)
 	if first.Title != "git push [runs /tmp/bin/git]" && first.Title != "git push" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
 )
@@ -32,9 +33,7 @@ func gitServer(t *testing.T) (repository, port string) {
 	srv := httptest.NewServer(&cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}})
 	t.Cleanup(srv.Close)
 	at, err := url.Parse(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return repository, at.Port()
 }
 

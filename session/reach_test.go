@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -31,9 +32,7 @@ func TestReach(t *testing.T) {
 					t.Fatalf("cannot compile: %v\n%s", err, out)
 				}
 				// What an agent starts under its own name is the agent again.
-				if err := os.Link(filepath.Join(project, "reach"), filepath.Join(project, "command")); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Link(filepath.Join(project, "reach"), filepath.Join(project, "command")))
 			}, "./reach", "agent")
 			noted := 0
 			w.happened("the end", func(e api.Event) bool {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/store"
@@ -43,9 +44,7 @@ func (w *world) row() (s api.Session) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	d := drive(t, api.ModePolicy, func(project string) {
-		if err := os.WriteFile(filepath.Join(project, "a"), []byte(seven), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, "a"), []byte(seven), 0o600))
 	})
 	first := d.run("sed -i s/1/one/ a; echo 1 >made")
 	second := d.run("sed -i s/7/seven/ a; echo 2 >other")
@@ -214,9 +213,7 @@ func TestResumedSessionKnowsWhatIsIgnored(t *testing.T) {
 		for path, text := range map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".gitignore": "*.log\n"} {
 			err = errors.Join(err, os.WriteFile(filepath.Join(project, path), []byte(text), 0o600))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	})
 	d.run("echo 1 >a.log; echo 1 >made")
 	d.again(func(string) {})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -337,14 +338,10 @@ func TestRollbackOfWhatNobodyMayRead(t *testing.T) {
 	prepare := func(project string) {
 		for name, mode := range map[string]os.FileMode{"none": 0, "write": 0o200, "dir/in": 0o600} {
 			path := filepath.Join(project, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("host\n"), 0o600), os.Chmod(path, mode)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("host\n"), 0o600), os.Chmod(path, mode))
 		}
 		closed := filepath.Join(project, "dir")
-		if err := os.Chmod(closed, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chmod(closed, 0))
 		t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
 	}
 	w := startWith(t, api.ModePolicy, "chmod 700 none write dir; echo agent >>none; echo agent >>write; echo agent >>dir/in; touch last; read x", prepare)

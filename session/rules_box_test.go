@@ -13,6 +13,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session"
 	"stepbox/session/api"
@@ -198,9 +199,7 @@ func TestAProjectsPolicyIsConfirmed(t *testing.T) {
 	t.Parallel()
 	const text = "commands:\n  - allow: git push a|b\n  - deny: git push evil\n"
 	w := startWith(t, api.ModePolicy, "git push evil; git push a; git push b; read x", func(project string) {
-		if err := os.WriteFile(filepath.Join(project, rules.Name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, rules.Name), []byte(text), 0o644))
 	})
 	w.happened("a word on it", func(e api.Event) bool {
 		return e.Note != nil && strings.Contains(e.Note.Text, "stepbox policy trust "+w.project)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
 )
@@ -17,12 +18,8 @@ import (
 func TestSecretsThatComeLater(t *testing.T) {
 	t.Parallel()
 	w := startWith(t, api.ModeWatch, `mkfifo /tmp/feed; exec 3<>/tmp/feed; read -u 3 x; cat .env sub/.env late >found 2>&1; echo own >.npmrc; touch end; read -u 3 x`, func(project string) {
-		if err := os.Mkdir(filepath.Join(project, "sub"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(project, "sub/.env.example"), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(project, "sub"), 0o755))
+		must.OK(t, os.WriteFile(filepath.Join(project, "sub/.env.example"), nil, 0o644))
 	})
 	do := w.feed("feed")
 	for name, text := range map[string]string{".env": "hunter2", "sub/.env": "hunter2", "late": "seen"} {
@@ -56,21 +53,15 @@ git remote add two https://example.com/two.git && git config -l >after; sleep 60
 			t.Fatalf("%v: %s", err, out)
 		}
 		config, err := os.OpenFile(filepath.Join(project, ".git/config"), os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer config.Close()
 		if _, err := config.WriteString(secret); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"a/b/c/d/e/f/key.pem", ".npmrc", ".aws/credentials", "prod.env", "infra/terraform.tfstate"} {
 			p := filepath.Join(project, name)
-			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(p, []byte("hunter2\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(filepath.Dir(p), 0o755))
+			must.OK(t, os.WriteFile(p, []byte("hunter2\n"), 0o644))
 		}
 	})
 	w.happened("git remote add", func(e api.Event) bool {
@@ -109,15 +100,11 @@ func TestWhatGitHasIsntHidden(t *testing.T) {
 	var head string
 	w := startWith(t, api.ModePolicy, "git status --porcelain >status; git read-tree HEAD; echo more >>a.txt; git -c user.name=a -c user.email=a@b commit -qam two; git ls-tree --name-only HEAD >tree; git diff --name-status HEAD^ >diff; ls -a >there; read x", func(project string) {
 		hostGit(t, project, "init", "-q")
-		if err := os.WriteFile(filepath.Join(project, ".npmrc"), []byte("//r/:_authToken=hunter2\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, ".npmrc"), []byte("//r/:_authToken=hunter2\n"), 0o600))
 		hostGit(t, project, "add", "-A")
 		hostGit(t, project, "commit", "-q", "-m", "one")
 		head = hostGit(t, project, "rev-parse", "HEAD")
-		if err := os.WriteFile(filepath.Join(project, "key.pem"), []byte("key"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, "key.pem"), []byte("key"), 0o600))
 	})
 	w.action("the last command's end", func(a api.Action) bool { return a.Title == "ls -a" && a.State == api.ActionEnded })
 	if got := w.has("tree"); !strings.Contains(got, ".npmrc") {

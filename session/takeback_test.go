@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -81,9 +82,7 @@ func TestTakeBackOneAction(t *testing.T) {
 	t.Parallel()
 	d := drive(t, api.ModePolicy, func(project string) {
 		for name, text := range map[string]string{"a": seven, "gone": "host\n"} {
-			if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(project, name), []byte(text), 0o600))
 		}
 	})
 	first := d.run("sed -i s/1/one/ a; echo 1 >made; rm gone; mkdir dir; echo 1 >dir/x")
@@ -316,9 +315,7 @@ func TestTakeBackHunks(t *testing.T) {
 	t.Parallel()
 	long := seven + strings.Repeat("0\n", 20) + seven
 	d := drive(t, api.ModePolicy, func(project string) {
-		if err := os.WriteFile(filepath.Join(project, "a"), []byte(long), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(project, "a"), []byte(long), 0o600))
 	})
 	n := d.run("sed -i '1s/1/one/;$s/7/seven/' a; echo 1 >b")
 	list, err := d.read.Changes(t.Context(), d.ID(), api.Scope{Action: n}, api.Page{})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
@@ -42,9 +43,7 @@ def edit(name, text):
 func talking(t *testing.T, mode api.Mode, calls ...string) *world {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return startConfigured(t, func(string) {}, func(c *session.Config) { c.Mode, c.Program = mode, exe }, "python3", "-c", talk(calls...))
 }
 
@@ -53,9 +52,7 @@ func (w *world) said() string {
 	w.Helper()
 	w.finished()
 	text, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", "said.txt"))
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 	return string(text)
 }
 
@@ -116,9 +113,7 @@ func TestAsksPerson(t *testing.T) {
 	if _, err := w.Decide(t.Context(), api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerApprove, Reason: "on a branch", By: "kim"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.decide(w.held(q.ID), api.AnswerDeny); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.decide(w.held(q.ID), api.AnswerDeny))
 	text := w.said()
 	for _, want := range []string{"says yes. In their words: on a branch This changes nothing", "says no.", "failed: there is no question"} {
 		if !strings.Contains(text, want) {
@@ -292,9 +287,7 @@ for i in range(300):
 	}
 	claims, notes := 0, 0
 	for e, err := range w.read.Events(t.Context(), w.ID(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if e.Claim != nil {
 			claims++
 		}

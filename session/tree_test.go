@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner/holder"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
@@ -103,9 +104,7 @@ func seen(t testing.TB, tr *tree.Tree) string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return joined(lines)
 }
 
@@ -149,9 +148,7 @@ func onDisk(t testing.TB, dir string) string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return joined(lines)
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
 )
@@ -31,9 +32,7 @@ func TestNobodyIsAsked(t *testing.T) {
 			<-w.Done()
 			denied := 0
 			for e, err := range w.read.Events(t.Context(), w.ID(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if d := e.Decision; d != nil {
 					denied++
 					if d.Answer != api.AnswerDeny || d.By != "stepbox" || !strings.Contains(d.Reason, c.why) {

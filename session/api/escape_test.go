@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"stepbox/internal/must"
 )
 
 func TestEscape(t *testing.T) {
@@ -67,9 +69,7 @@ func TestEscapeJSON(t *testing.T) {
 	hostile := "a\u009b31m\u202eb\u200bc\u00add\U000e0041\u007f\u2028é漢\x1b]0;x\a \xff <&>\u3000"
 	for _, v := range []any{hostile, map[string]any{hostile: []string{hostile}}, 1.5, nil, "plain"} {
 		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got := EscapeJSON(append(b, '\n'))
 		if s := strings.TrimSuffix(string(got), "\n"); Unclear(s) {
 			t.Errorf("it still has %s", Escape(s))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/ledger"
@@ -225,16 +226,12 @@ func oracle(t *testing.T, base, there, wanted string) string {
 	var names []string
 	for name, text := range map[string]string{"1there": there, "2base": base, "3wanted": wanted} {
 		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(p, []byte(text), 0o600))
 		names = append(names, p)
 	}
 	slices.Sort(names)
 	out, err := exec.CommandContext(t.Context(), "git", append([]string{"merge-file", "-p"}, names...)...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(out)
 }
 

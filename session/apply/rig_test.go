@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
@@ -106,9 +107,7 @@ func newRig(t testing.TB, has map[string]string) *rig {
 
 func (r *rig) must(err error) {
 	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.OK(r, err)
 }
 
 // put writes a file, or a link when its text begins with →, or an executable when

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -52,9 +53,7 @@ func (w *writer) begin(id string, m api.Mode) {
 
 func (w *writer) add(events ...api.Event) {
 	w.t.Helper()
-	if err := ledger.Append(w.t.Context(), w.st, w.s.ID, func([]store.Event) error { return nil }, events...); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, ledger.Append(w.t.Context(), w.st, w.s.ID, func([]store.Event) error { return nil }, events...))
 }
 
 // rules has a person make rules for the session.
@@ -188,9 +187,7 @@ func (w *writer) nested(s step) {
 
 func (w *writer) connect(s step) {
 	d, err := policy.ParseHost(s.to)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	w.tries++
 	a := api.Attempt{ID: w.tries, At: w.now(), Action: w.n, Pid: w.pid, Program: "/usr/bin/curl", Protocol: string(d.Protocol), Name: d.Name, Port: d.First, Open: true, Verdict: api.Ask}
 	w.add(api.Event{Kind: "attempt.opened", Attempt: new(a)})
@@ -220,8 +217,6 @@ func (w *writer) tester(with string) *Backtester {
 func (w *writer) try(with string) api.PolicyTried {
 	w.t.Helper()
 	out, err := w.tester(with).Try(w.t.Context(), api.PolicyTry{File: "/new.yaml"}, func(api.PastSeen) {})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	return out
 }

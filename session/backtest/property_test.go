@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -37,9 +38,7 @@ func TestProperties(t *testing.T) {
 		}
 		try := func(with string) api.PolicyTried {
 			out, err := w.tester(with).Try(context.Background(), api.PolicyTry{PastOf: api.PastOf{Sessions: []string{id}}, File: "/new.yaml"}, func(api.PastSeen) {})
-			if err != nil {
-				rt.Fatal(err)
-			}
+			must.OK(rt, err)
 			return out
 		}
 		if got := try(`{commands: [{deny: "*"}, {deny: "* **"}], network: [{deny: "*/any"}, {deny: 0.0.0.0/0/any}, {deny: "::/0/any"}]}`); len(got.LetThrough)+len(got.Saved)+got.Denied != 0 || got.With.Total() > 0 {

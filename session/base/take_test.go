@@ -19,6 +19,7 @@ import (
 	"github.com/zeebo/blake3"
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
@@ -62,30 +63,22 @@ func run(t rapid.TB, dir string, args ...string) string {
 	return string(out)
 }
 
-func must(t rapid.TB, errs ...error) {
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // write makes files; a path that ends in a slash is a folder.
 func write(t rapid.TB, dir string, files map[string]string) {
 	for name, text := range files {
 		p := filepath.Join(dir, name)
 		if strings.HasSuffix(name, "/") {
-			must(t, os.MkdirAll(p, 0o755))
+			must.OK(t, os.MkdirAll(p, 0o755))
 			continue
 		}
-		must(t, os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644))
+		must.OK(t, os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644))
 	}
 }
 
 // take takes a record, keeps it, and gives it as it is read back.
 func take(t rapid.TB, dir string, b memory, change ...func(*Options)) *Record {
 	l, err := lower.Open(dir, lower.Options{})
-	must(t, err)
+	must.OK(t, err)
 	o := Options{Folder: dir, Lower: l, Bodies: b}
 	for _, f := range change {
 		f(&o)
@@ -95,16 +88,16 @@ func take(t rapid.TB, dir string, b memory, change ...func(*Options)) *Record {
 		defer o.Lower.Close()
 	}
 	r, err := Take(context.Background(), o)
-	must(t, err)
+	must.OK(t, err)
 	h, err := r.Save(context.Background(), b, content.Hash{})
-	must(t, err)
+	must.OK(t, err)
 	back, err := Load(context.Background(), b, h)
-	must(t, err)
+	must.OK(t, err)
 	if !bytes.Equal(r.encode(), back.encode()) || len(back.Entries) != len(r.Entries) {
 		t.Fatalf("what was read back is\n%+v, not\n%+v", back, r)
 	}
 	refs, err := back.Refs(context.Background(), b)
-	must(t, err)
+	must.OK(t, err)
 	for _, h := range refs {
 		if b[h] == nil {
 			t.Fatalf("body %s isn't kept", h)
@@ -148,11 +141,11 @@ func TestOfARepository(t *testing.T) {
 		"clean": "1", "dirty": "1", "gone": "1", "d/a": "1", "d/b": "1", "run": "1", "was": "1", "wasdir/x": "1", "staged": "1",
 		".gitignore": "*.o\nbuild/\n",
 	})
-	must(t, os.Symlink("clean", filepath.Join(dir, "link")))
+	must.OK(t, os.Symlink("clean", filepath.Join(dir, "link")))
 	run(t, dir, "add", ".")
 	run(t, dir, "commit", "-qm", "one")
 	write(t, dir, map[string]string{"dirty": "2", "new": "n", "x.o": "o", "build/y": "y", "sub/z": "z", "empty/": "", "staged": "2", "added": "a"})
-	must(t, os.Chmod(filepath.Join(dir, "run"), 0o755), os.Remove(filepath.Join(dir, "gone")), os.RemoveAll(filepath.Join(dir, "d")),
+	must.OK(t, os.Chmod(filepath.Join(dir, "run"), 0o755), os.Remove(filepath.Join(dir, "gone")), os.RemoveAll(filepath.Join(dir, "d")),
 		os.Remove(filepath.Join(dir, "was")), os.Symlink("new", filepath.Join(dir, "was")), os.RemoveAll(filepath.Join(dir, "wasdir")),
 		os.Remove(filepath.Join(dir, "link")), os.Symlink("cleam", filepath.Join(dir, "link")))
 	write(t, dir, map[string]string{"wasdir": "f"})
@@ -180,7 +173,7 @@ func TestOfARepository(t *testing.T) {
 func TestOfAFolderWithout(t *testing.T) {
 	dir, b := t.TempDir(), memory{}
 	write(t, dir, map[string]string{"a": "secret", "d/b": "b", ".gitignore": "a\n"})
-	must(t, os.Symlink("a", filepath.Join(dir, "l")))
+	must.OK(t, os.Symlink("a", filepath.Join(dir, "l")))
 	r := take(t, dir, b)
 	expect(t, r, b, ".gitignore file", "a file", "d dir", "d/b file", "l symlink a")
 	if r.Kind() != "names" || r.Entries[1].Size != 6 || !r.Entries[1].Hash.IsZero() || len(b) != 1 {
@@ -231,7 +224,7 @@ func TestSecretsAreNotInIt(t *testing.T) {
 	r := take(t, dir, b, func(o *Options) {
 		var err error
 		o.Lower, err = lower.Open(dir, lower.Options{Hidden: []string{".npmrc", ".aws", "new.pem"}})
-		must(t, err)
+		must.OK(t, err)
 	})
 	expect(t, r, b)
 	for _, e := range r.Repositories[0].Tracked {
@@ -283,7 +276,9 @@ type interrupted struct {
 
 func (i interrupted) Put(ctx context.Context, r io.Reader) (content.Hash, int64, error) {
 	i.end()
-	must(nil, ctx.Err())
+	if err := ctx.Err(); err != nil {
+		panic(err)
+	}
 	return i.memory.Put(ctx, r)
 }
 
@@ -296,13 +291,13 @@ func TestPackedOver(t *testing.T) {
 		r.Repositories[0].Tracked = append(r.Repositories[0].Tracked, Tracked{Path: fmt.Sprintf("d/%04d", i), Mode: 0o100644, Hash: h[:]})
 	}
 	first, err := r.Save(t.Context(), b, content.Hash{})
-	must(t, err)
+	must.OK(t, err)
 	r.Repositories[0].Tracked = slices.Delete(r.Repositories[0].Tracked, 1000, 1001)
 	r.Entries = append(r.Entries, Entry{"new", manifest.Entry{Kind: manifest.KindFile, Size: 1, Hash: content.Hash{1}}})
 	second, err := r.Save(t.Context(), b, first)
-	must(t, err)
+	must.OK(t, err)
 	back, err := Load(t.Context(), b, second)
-	must(t, err)
+	must.OK(t, err)
 	if !bytes.Equal(back.encode(), r.encode()) {
 		t.Error("another record is read back")
 	}
@@ -321,12 +316,12 @@ func TestForeign(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a": "", "d/b": "", "d/c": "", "secret": ""})
-	must(t, os.Chown(filepath.Join(dir, "d"), -1, 4242), os.Chown(filepath.Join(dir, "d/c"), 4242, -1), os.Chown(filepath.Join(dir, "secret"), 4242, 4242))
+	must.OK(t, os.Chown(filepath.Join(dir, "d"), -1, 4242), os.Chown(filepath.Join(dir, "d/c"), 4242, -1), os.Chown(filepath.Join(dir, "secret"), 4242, 4242))
 	l, err := lower.Open(dir, lower.Options{Hidden: []string{"secret"}})
-	must(t, err)
+	must.OK(t, err)
 	defer l.Close()
 	r, err := Take(t.Context(), Options{Folder: dir, Lower: l, Bodies: memory{}})
-	must(t, err)
+	must.OK(t, err)
 	if r.Foreign != 2 || r.Foreigner != "d" {
 		t.Errorf("%d, as %q", r.Foreign, r.Foreigner)
 	}
@@ -341,10 +336,10 @@ func TestOfASessionThatEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	l, err := lower.Open(dir, lower.Options{})
-	must(t, err)
+	must.OK(t, err)
 	defer l.Close()
 	r, err := Take(ctx, Options{Folder: dir, Lower: l, Bodies: interrupted{b, cancel}})
-	must(t, err)
+	must.OK(t, err)
 	if r.Missing == "" || len(r.Entries) < 500 || len(r.Entries) == 600 || len(r.Repositories) != 1 {
 		t.Errorf("%d entries, missing %q", len(r.Entries), r.Missing)
 	}
@@ -364,7 +359,7 @@ func TestDiffersAsGitSays(t *testing.T) {
 	names := []string{"a", "b", "d/a", "d/b", "d/e/a", "x.o", "o/a", ".gitignore", "e"}
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "base")
-		must(t, err)
+		must.OK(t, err)
 		defer os.RemoveAll(dir)
 		run(t, dir, "init", "-q")
 		if rapid.Bool().Draw(t, "version 4") {
@@ -384,7 +379,7 @@ func TestDiffersAsGitSays(t *testing.T) {
 			"write at the same time": func(t *rapid.T) {
 				p := filepath.Join(dir, rapid.SampledFrom(names).Draw(t, "name"))
 				if info, err := os.Lstat(p); err == nil && info.Mode().IsRegular() && info.Size() == 1 {
-					must(t, os.WriteFile(p, []byte("3"), 0o644), os.Chtimes(p, time.Time{}, info.ModTime()))
+					must.OK(t, os.WriteFile(p, []byte("3"), 0o644), os.Chtimes(p, time.Time{}, info.ModTime()))
 				}
 			},
 			"remove": func(t *rapid.T) {
@@ -398,7 +393,7 @@ func TestDiffersAsGitSays(t *testing.T) {
 			"chmod": func(t *rapid.T) {
 				p := filepath.Join(dir, rapid.SampledFrom(names).Draw(t, "name"))
 				if info, err := os.Lstat(p); err == nil && info.Mode().IsRegular() {
-					must(t, os.Chmod(p, rapid.SampledFrom([]os.FileMode{0o644, 0o755, 0o600}).Draw(t, "mode")))
+					must.OK(t, os.Chmod(p, rapid.SampledFrom([]os.FileMode{0o644, 0o755, 0o600}).Draw(t, "mode")))
 				}
 			},
 			"add":    func(t *rapid.T) { run(t, dir, "add", "-A") },

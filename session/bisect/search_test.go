@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -101,9 +102,7 @@ func TestFlaky(t *testing.T) {
 				t.Fatal(ok, err)
 			}
 			low, high, err := s.between(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			s.known[6], s.known[9] = passes, fails // as had they been looked at
 			low, high, err = s.sure(t.Context(), low, high)
 			if err != nil || low != c.low || high != c.high || !slices.Equal(s.flaky, c.flips) {

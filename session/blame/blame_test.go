@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/lower"
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -55,9 +56,7 @@ type state struct {
 }
 
 func (r *rig) check(err error) {
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, err)
 }
 
 func (r *rig) append(kind store.Kind, event string, key int64, v any) uint64 {

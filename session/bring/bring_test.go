@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
 	"stepbox/session/bring"
@@ -32,9 +33,7 @@ func put(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		p, text := filepath.Join(dir, name), files[name]
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(p), 0o755))
 		var err error
 		to, link := strings.CutPrefix(text, "->")
 		switch {
@@ -51,9 +50,7 @@ func put(t *testing.T, dir string, files map[string]string) {
 		default:
 			err = os.WriteFile(p, []byte(text), 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }
 
@@ -77,18 +74,14 @@ func files(t *testing.T, dir string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return out
 }
 
 func all(t *testing.T, mine, theirs string, env ...string) *api.Brought {
 	t.Helper()
 	d, err := home.Open(theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	return bring.All(bring.Needs{Home: mine, Workspace: filepath.Join(mine, "project"), Private: []string{filepath.Join(mine, "data")}, Env: env, Brings: brings, Into: d, Was: d})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/redact"
 )
@@ -29,9 +30,7 @@ func cleaned(t *testing.T, kind, text string, s policy.BroughtSettings) (string,
 		return "", left
 	}
 	out, err := json.Marshal(kept)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	slices.Sort(left)
 	return string(out), left
 }
@@ -86,9 +85,7 @@ func TestKinds(t *testing.T) {
 		".yml":  {"# mine\na: 1\nb: [x, 'yes']\ntoken: x\n", "a: 1\nb:\n- x\n- \"yes\"\n"},
 	} {
 		v, err := decode(kind, []byte(test[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		f := filter{secret: func(s string) string { return s }, left: func(_, _, _ string) {}}
 		kept, _ := f.value(nil, v)
 		got, err := encode(kind, kept)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session/outfit"
 )
@@ -21,18 +22,12 @@ import (
 func authority(t *testing.T, serial int64) (*x509.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
@@ -45,16 +40,12 @@ func TestTrust(t *testing.T) {
 	var system []*x509.Certificate
 	if shown := real(stores); len(shown) > 0 {
 		text, err := os.ReadFile(shown[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		system = certificates(text)
 		person = append(person, outfit.Authority{File: shown[0], PEM: text})
 	}
 	spec := runner.Spec{Env: []string{"A=b", "SSL_CERT_FILE=/home/me/corporate.pem", "NODE_EXTRA_CA_CERTS=/home/me/corporate.pem"}}
-	if err := Trust(t.TempDir(), ownPEM, person, nil, &spec); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Trust(t.TempDir(), ownPEM, person, nil, &spec))
 	for target, want := range map[string][]*x509.Certificate{bundlePath: append(system, own, corporate), furtherPath: {own, corporate}} {
 		i := slices.IndexFunc(spec.Binds, func(b runner.Bind) bool { return b.Target == target })
 		if i < 0 {
@@ -77,18 +68,12 @@ func TestRoots(t *testing.T) {
 	forged, forgedPEM := authority(t, 2)
 	project, outside := t.TempDir(), t.TempDir()
 	link := filepath.Join(outside, "link")
-	if err := os.WriteFile(filepath.Join(project, "ca"), forgedPEM, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(project, "ca"), link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(project, "ca"), forgedPEM, 0o600))
+	must.OK(t, os.Symlink(filepath.Join(project, "ca"), link))
 	pool, err := Source{Project: project}.Roots([]outfit.Authority{
 		{File: filepath.Join(outside, "corporate"), PEM: corporatePEM}, {File: filepath.Join(project, "ca"), PEM: forgedPEM}, {File: link, PEM: forgedPEM},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for c, want := range map[*x509.Certificate]bool{corporate: true, forged: false} {
 		if _, err := c.Verify(x509.VerifyOptions{Roots: pool}); (err == nil) != want {
 			t.Errorf("serial %s: %v", c.SerialNumber, err)

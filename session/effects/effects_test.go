@@ -15,6 +15,7 @@ import (
 	"github.com/zeebo/blake3"
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
@@ -93,9 +94,7 @@ func index(files tree) string {
 func input(t rapid.TB, from, to tree, committed tree) Input {
 	in := Input{From: from.manifest(), To: to.manifest(), Project: "/p"}
 	found, err := diff.Compare(context.Background(), nil, in.From, in.To, diff.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	in.Changed = found.Changes
 	bodies := map[content.Hash]string{}
 	for _, s := range []tree{from, to} {

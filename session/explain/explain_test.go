@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/rules"
 )
@@ -31,12 +32,8 @@ func made(t *testing.T) (*Service, string) {
 	dir := t.TempDir()
 	project := filepath.Join(dir, "project")
 	for name, text := range map[string]string{"policy.yaml": own, "project/.gitignore": "secrets.json\n", "project/.stepbox.yaml": "version: 1\nlimits: {memory: 2G}\nchecks: [make test]\n"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	if out, err := exec.Command("git", "-C", project, "init", "-q").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -95,9 +92,7 @@ func TestExplain(t *testing.T) {
 				c.ask.Project = project
 			}
 			e, err := s.Explain(t.Context(), c.ask)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got := strings.Join([]string{string(e.Verdict) + e.Treated, e.Layer, lineOf(e.Line), e.Rule}, " ")
 			at := 0
 			for _, w := range strings.Fields(c.want) {
@@ -125,9 +120,7 @@ func lineOf(n int) string {
 // what it said.
 func TestExplainSaysWhatASessionStillFollows(t *testing.T) {
 	s, project := made(t)
-	if err := os.WriteFile(s.User, []byte("network: ["), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(s.User, []byte("network: ["), 0o600))
 	const told = "this session still follows"
 	for name, c := range map[string]struct {
 		session api.Session
@@ -186,9 +179,7 @@ func TestExplainRefuses(t *testing.T) {
 func TestShow(t *testing.T) {
 	s, project := made(t)
 	p, err := s.Show(t.Context(), api.PolicyOf{Project: project})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sections := map[string]bool{}
 	for _, l := range p.Layers {
 		for _, e := range l.Entries {
@@ -207,9 +198,7 @@ func TestShow(t *testing.T) {
 // What sessions wouldn't read is told when it is checked, too.
 func TestCheckReadsAsSessionsDo(t *testing.T) {
 	s, _ := made(t)
-	if err := os.Chmod(s.User, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(s.User, 0o666))
 	got, err := s.Check(t.Context(), []string{s.User})
 	if err != nil || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "everybody can change it") {
 		t.Errorf("%+v (%v)", got, err)
@@ -223,9 +212,7 @@ func TestCheckReadsAsSessionsDo(t *testing.T) {
 // A project without rules of its own has none to test, and is told what to do.
 func TestTestNeedsRules(t *testing.T) {
 	s, project := made(t)
-	if err := os.Remove(filepath.Join(project, rules.Name)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(project, rules.Name)))
 	_, err := s.Test(t.Context(), api.PolicyTest{PolicyOf: api.PolicyOf{Project: project}})
 	if err == nil || !strings.Contains(err.Error(), "there is no .stepbox.yaml in ") || !strings.Contains(err.Error(), "--policy") {
 		t.Errorf("it says %v", err)

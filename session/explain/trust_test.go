@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/rules"
 )
@@ -21,9 +22,7 @@ func TestHostileProjectPolicyIsntOpened(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, rules.Name), []byte("version: 1\ninclude: [pipe]\n"), 0o644),
 		unix.Mkfifo(filepath.Join(dir, "pipe"), 0o644),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	done := make(chan api.ProjectPolicy, 1)
 	go func() {

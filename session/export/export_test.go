@@ -25,6 +25,7 @@ import (
 	"github.com/zeebo/blake3"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/export"
 	"stepbox/session/files"
@@ -55,9 +56,7 @@ func record(t *testing.T, dir string) {
 	st := storetest.Open(t, dir)
 	doc := func(v any) json.RawMessage {
 		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return b
 	}
 	s := api.Session{
@@ -85,9 +84,7 @@ func record(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	j, err := st.Journal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	printed := []string{"\x1b[1mhi\x1b[m \xe6", "\xbc\xa2\r\n", secret[:7], "\x1b[31m" + secret[7:] + "\r\n", "</script>\x1b]52;c;QQ==\x07\x1b[c\r\n"}
 	err = j.Resize(20, 4)
 	for i, p := range printed {
@@ -95,9 +92,7 @@ func record(t *testing.T, dir string) {
 		err = errors.Join(err, j.Output([]byte(p)))
 	}
 	time.Sleep(time.Until(began.Add(5 * time.Second)))
-	if err := errors.Join(err, j.Resize(30, 5), j.Output([]byte("end")), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err, j.Resize(30, 5), j.Output([]byte("end")), j.Close())
 }
 
 // TestDamage: of a terminal whose record is damaged all that can be read is exported,
@@ -116,14 +111,10 @@ func TestDamage(t *testing.T) {
 		err = errors.Join(err, j.Output(line))
 	}
 	dir := filepath.Join(e.Store.SessionDir("long2345"), "terminal")
-	if err := errors.Join(err, j.Close(), os.WriteFile(filepath.Join(dir, "000002.zst"), []byte("none"), 0o600), os.Remove(filepath.Join(dir, "000005.zst"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err, j.Close(), os.WriteFile(filepath.Join(dir, "000002.zst"), []byte("none"), 0o600), os.Remove(filepath.Join(dir, "000005.zst")))
 	for format, said := range map[string]string{api.ExportCast: `"m","what was printed here can't be shown`, api.ExportJSONL: `"note":"what was printed here can't be shown`, api.ExportHTML: "in 2 parts of the record that are damaged"} {
 		var out bytes.Buffer
-		if err := e.Export(t.Context(), "long2345", api.ExportRequest{Format: format, Output: true}, changed, &out); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Export(t.Context(), "long2345", api.ExportRequest{Format: format, Output: true}, changed, &out))
 		want := 2
 		if format == api.ExportHTML {
 			want = 1
@@ -149,9 +140,7 @@ func changed(w io.Writer) error {
 func exported(t *testing.T, e *export.Exporter, r api.ExportRequest) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := e.Export(t.Context(), id, r, changed, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Export(t.Context(), id, r, changed, &out))
 	return out.Bytes()
 }
 
@@ -196,9 +185,7 @@ func TestSecretAnywhere(t *testing.T) {
 		if err == nil {
 			_, err = e.Store.Append(t.Context(), id, store.Fact{Kind: kind, Key: key, Event: "changed", Doc: doc})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	for _, format := range api.ExportFormats {
 		b := exported(t, e, api.ExportRequest{Format: format, Output: true, Unsigned: true})
@@ -212,9 +199,7 @@ func TestSecretAnywhere(t *testing.T) {
 func TestPlan(t *testing.T) {
 	e := recorded(t)
 	plan, err := e.Plan(t.Context(), id, api.ExportRequest{Format: api.ExportCast}, changed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []api.Secret{{Kind: "Authorization header", Where: "the record's actions", Count: 2}, {Kind: "GitHub token", Where: "the session", Count: 1}, {Kind: "GitHub token", Where: "the terminal's output", Count: 1}}
 	if len(plan.Secrets) != len(want) {
 		t.Fatalf("planned %v", plan.Secrets)
@@ -241,9 +226,7 @@ func TestChain(t *testing.T) {
 			Key                     int64
 			Resource                json.RawMessage
 		}
-		if err := json.Unmarshal(line, &e); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &e))
 		if e.Seq == 0 {
 			continue
 		}
@@ -289,9 +272,7 @@ func TestStatement(t *testing.T) {
 		t.Error("without a key it was exported all the same")
 	}
 	public, key, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	signed := 0
 	e.Sign = func(_ context.Context, m []byte) ([]byte, string, error) {
 		signed++
@@ -301,24 +282,16 @@ func TestStatement(t *testing.T) {
 		t.Errorf("a plan signed %d times: %v", signed, err)
 	}
 	var env dsse.Envelope
-	if err := json.Unmarshal(exported(t, e, api.ExportRequest{Format: api.ExportInToto}), &env); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(exported(t, e, api.ExportRequest{Format: api.ExportInToto}), &env))
 	v, err := dsse.NewEnvelopeVerifier(verifier{public})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := v.Verify(t.Context(), &env); err != nil {
 		t.Error(err)
 	}
 	body, err := env.DecodeB64Payload()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var s statementv1.Statement
-	if err := protojson.Unmarshal(body, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, protojson.Unmarshal(body, &s))
 	if err := s.Validate(); err != nil {
 		t.Error(err)
 	}

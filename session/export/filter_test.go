@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"stepbox/internal/must"
 )
 
 func filtered(t testing.TB, in []byte, size int) (out string) {
@@ -15,9 +17,7 @@ func filtered(t testing.TB, in []byte, size int) (out string) {
 			out += string(data)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		in = in[n:]
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/scan"
@@ -28,9 +29,7 @@ func TestManyBodiesAtOnce(t *testing.T) {
 		bodies = append(bodies, fmt.Appendf(nil, "body %d", i))
 	}
 	first, err := b.PutBatch(t.Context(), bodies[:2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	missing, err := b.Missing(t.Context(), []content.Hash{first[0], content.Sum(bodies[2]), first[1]})
 	if err != nil || len(missing) != 1 || missing[0] != content.Sum(bodies[2]) {
 		t.Errorf("missing are %v (%v), want the third", missing, err)
@@ -41,9 +40,7 @@ func TestManyBodiesAtOnce(t *testing.T) {
 	}
 	for i, h := range hashes {
 		r, _, err := b.Open(t.Context(), h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, err := io.ReadAll(r)
 		r.Close()
 		if err != nil || string(got) != string(bodies[i]) {
@@ -61,21 +58,13 @@ func BenchmarkFirstCheckpoint(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 10_000 {
 		p := filepath.Join(dir, "upper", fmt.Sprintf("d%d", i/100), fmt.Sprintf("f%d.js", i))
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(p, fmt.Appendf(nil, "file %d\n", i), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.MkdirAll(filepath.Dir(p), 0o755))
+		must.OK(b, os.WriteFile(p, fmt.Appendf(nil, "file %d\n", i), 0o644))
 	}
 	project := filepath.Join(dir, "project")
-	if err := os.Mkdir(project, 0o755); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, os.Mkdir(project, 0o755))
 	low, err := lower.Open(project, lower.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	defer low.Close()
 	n := 0
 	run := func(b *testing.B, wrap func(content.Bodies) content.Bodies) {
@@ -83,28 +72,20 @@ func BenchmarkFirstCheckpoint(b *testing.B) {
 			b.StopTimer()
 			n++
 			st, err := store.Open(b.Context(), filepath.Join(dir, fmt.Sprintf("data%d", n)))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			bodies := wrap(Bodies{st})
 			scanner, err := scan.New(filepath.Join(dir, "upper"), bodies, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			scanner.Keep(scan.Keep{Lower: low})
 			b.StartTimer()
 			m, _, err := scanner.Scan(b.Context(), scan.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			if _, err := m.Save(b.Context(), bodies); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()
 			scanner.Close()
-			if err := st.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, st.Close())
 			b.StartTimer()
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -210,9 +211,7 @@ func (o *overlaid) tree() map[string]string {
 func (o *overlaid) state(t *rapid.T, m *manifest.Manifest, first map[string]string) map[string]string {
 	out := maps.Clone(first)
 	changes, err := o.differs(context.Background(), nil, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for path, c := range byPath(changes) {
 		delete(out, path)
 		if c.then == nil {
@@ -239,9 +238,7 @@ func (o *overlaid) state(t *rapid.T, m *manifest.Manifest, first map[string]stri
 
 func (o *overlaid) check(t *rapid.T) *manifest.Manifest {
 	m, err := o.Scan(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return m
 }
 
@@ -317,14 +314,10 @@ func near(a, b string) bool {
 func TestTakeBackOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "stepbox-test-carry-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer os.RemoveAll(dir)
 		o, err := newOverlaid(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer func() { o.close() }()
 		for _, path := range []string{"a", "d/x", "d/e/f", "n"} {
 			if rapid.Bool().Draw(t, path) {
@@ -334,9 +327,7 @@ func TestTakeBackOne(t *testing.T) {
 				}
 			}
 		}
-		if err := o.attach(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, o.attach())
 		first := o.tree()
 		states, trees := []*manifest.Manifest{o.check(t)}, []map[string]string{first}
 		for n := range rapid.IntRange(1, 5).Draw(t, "actions") {
@@ -347,9 +338,7 @@ func TestTakeBackOne(t *testing.T) {
 		now := len(states) - 1
 		done := carried{to: states[now]}
 		whole, err := done.carry(context.Background(), carrying{Files: o.Files, from: states[k], to: states[k-1]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		named := make(map[string]bool)
 		for _, m := range done.conflicts {
 			path, err := api.PathOf(m.Key)

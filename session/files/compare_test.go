@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -29,9 +30,7 @@ func newUppers(t testing.TB) *uppers {
 	dir := t.TempDir()
 	u := &uppers{TB: t, told: func(int64) {}, project: filepath.Join(dir, "project"), upper: filepath.Join(dir, "upper")}
 	for _, d := range []string{u.project, u.upper, filepath.Join(dir, "data")} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(d, 0o700))
 	}
 	var err error
 	if u.opened, err = store.Open(t.Context(), filepath.Join(dir, "data")); err != nil {
@@ -40,9 +39,7 @@ func newUppers(t testing.TB) *uppers {
 	if u.Files, err = Open(u.opened, "test", u.project, lower.Options{}, func(v int64) { u.told(v) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := u.Attach(u.upper, nil, nil, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, u.Attach(u.upper, nil, nil, time.Time{}))
 	t.Cleanup(func() {
 		u.Close()
 		if err := u.opened.Close(); err != nil {
@@ -56,20 +53,14 @@ func newUppers(t testing.TB) *uppers {
 func (u *uppers) write(dir, name, text string) {
 	u.Helper()
 	p := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-		u.Fatal(err)
-	}
-	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-		u.Fatal(err)
-	}
+	must.OK(u, os.MkdirAll(filepath.Dir(p), 0o755))
+	must.OK(u, os.WriteFile(p, []byte(text), 0o644))
 }
 
 func (u *uppers) look() *manifest.Manifest {
 	u.Helper()
 	m, err := u.Scan(u.Context())
-	if err != nil {
-		u.Fatal(err)
-	}
+	must.OK(u, err)
 	return m
 }
 
@@ -89,9 +80,7 @@ func TestPagesListAllChanges(t *testing.T) {
 	pages := 0
 	for p := (api.Page{}); ; pages++ {
 		got, err := u.Page(t.Context(), nil, m, p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got.Total != n || got.Added != 2*n || got.Removed != n/2 {
 			t.Fatalf("page %d: %d files +%d -%d, want %d +%d -%d", pages, got.Total, got.Added, got.Removed, n, 2*n, n/2)
 		}
@@ -111,9 +100,7 @@ func TestPagesListAllChanges(t *testing.T) {
 	}
 	i := 0
 	for d, err := range u.Diffs(t.Context(), nil, m) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if i >= len(paths) || d.Change.Path != paths[i] || len(d.Hunks) != 1 || d.Change.Added != 2 {
 			t.Fatalf("difference %d is %+v", i, d)
 		}
@@ -156,9 +143,7 @@ func TestStatesAreComparedOnce(t *testing.T) {
 	u.write(u.upper, "a", "2\n")
 	m := u.look()
 	first, err := u.compare(t.Context(), nil, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := u.Diff(t.Context(), key("a"), nil, m); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
@@ -21,9 +22,7 @@ func deepTree(t testing.TB, name string, levels int) (changes int, bytes uint64)
 	t.Helper()
 	u := newUppers(t)
 	u.write(u.project, ".gitignore", "build/\n*.log\n/x/**/y\n")
-	if err := os.Mkdir(filepath.Join(u.project, ".git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(u.project, ".git"), 0o755))
 	u.Sort(&folderRules{folder: u.project})
 	u.look()
 	unix.Close(deep(t, u.upper, name, levels))
@@ -31,9 +30,7 @@ func deepTree(t testing.TB, name string, levels int) (changes int, bytes uint64)
 	runtime.ReadMemStats(&before)
 	got, err := u.Page(t.Context(), nil, u.look(), api.Page{Grouped: true}, nil)
 	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return got.Total, after.TotalAlloc - before.TotalAlloc
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -25,9 +26,7 @@ func TestHunksAreMinimal(t *testing.T) {
 		fmt.Fprintf(&after, "line %d\n", i)
 	}
 	hs, added, removed, err := Hunks(before.String(), after.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if added != 60 || removed != 60 || len(hs) != 60 {
 		t.Errorf("%d hunks, +%d −%d; want 60, +60 −60", len(hs), added, removed)
 	}
@@ -72,9 +71,7 @@ func TestGitAppliesHunks(t *testing.T) {
 			return // of a file that is made or deleted, or stays, git wants other headers
 		}
 		hs, added, removed, err := Hunks(before, after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		old, text := slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after))
 		patch := "--- a/file\n+++ b/file\n"
 		for _, h := range hs {
@@ -107,9 +104,7 @@ func TestGitAppliesHunks(t *testing.T) {
 		if added != 0 || removed != 0 {
 			t.Fatalf("%d more lines were added and %d removed than the hunks have", added, removed)
 		}
-		if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(before), 0o600))
 		git(t, patch, "apply", "--whitespace=nowarn", "-")
 		if got, err := os.ReadFile(file); err != nil || string(got) != after {
 			t.Fatalf("git made %q (%v), want %q", got, err, after)
@@ -134,9 +129,7 @@ func TestHunksOfNothing(t *testing.T) {
 
 func TestHunksOfHostileText(t *testing.T) {
 	hs, _, _, err := Hunks("one\n", "one\n\ttwo\x1b[2J\u202e\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got, want := hs[0].Lines[1].Text, "\ttwo\\x1b[2J\\u202e"; got != want {
 		t.Errorf("line is %q, want %q", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/diff"
 	"stepbox/session/api"
 )
@@ -26,9 +27,7 @@ func (u *uppers) beside() map[string]string {
 			}
 		}
 	})
-	if err != nil {
-		u.Fatal(err)
-	}
+	must.OK(u, err)
 	return out
 }
 
@@ -53,9 +52,7 @@ func TestProjectMovesOn(t *testing.T) {
 		u.write(u.upper, name, "the agent's "+name)
 	}
 	for _, name := range []string{"deleted", "both gone"} {
-		if err := unix.Mknod(filepath.Join(u.upper, name), unix.S_IFCHR, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Mknod(filepath.Join(u.upper, name), unix.S_IFCHR, 0))
 	}
 	before := u.beside() // this is when the project's are first seen
 	for path, words := range before {
@@ -73,9 +70,7 @@ func TestProjectMovesOn(t *testing.T) {
 		os.Symlink("/nowhere/at/all", filepath.Join(u.project, "link")), os.Chtimes(filepath.Join(u.project, "touched"), later, later),
 		os.Remove(filepath.Join(u.project, "replaced")), os.Mkdir(filepath.Join(u.project, "replaced"), 0o755),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	want := map[string]string{
 		"edited": "changed in the project meanwhile", "gone": "deleted in the project meanwhile", "touched": "", "applied": "applied",
@@ -85,9 +80,7 @@ func TestProjectMovesOn(t *testing.T) {
 	u.expect(want)
 	u.expect(want) // remembered, it is the same
 	// A project that isn't there any more says nothing.
-	if err := os.Rename(u.project, u.project+".moved"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(u.project, u.project+".moved"))
 	for path, words := range u.beside() {
 		if words != "" {
 			t.Errorf("without a project, of %s it is said %q", path, words)
@@ -105,9 +98,7 @@ func TestProjectIsWatched(t *testing.T) {
 	u.told = func(v int64) { told <- v }
 	m := u.look()
 	changed, err := u.Between(t.Context(), nil, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	u.hosts.follow(u.project, changed, func() { u.Bump() })
 	for len(told) > 0 {
 		<-told

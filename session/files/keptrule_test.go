@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -16,9 +17,7 @@ func repository(t *testing.T) *git.Repository {
 	t.Helper()
 	dir := t.TempDir()
 	rules := "build/\n*.o\nsecret*\n.env\n.vscode\n.*\n"
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(rules), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(rules), 0o644))
 	r := git.Open(dir, git.Person{})
 	r.ReadFolder(".")
 	return r

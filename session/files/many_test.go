@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/lower"
 	"stepbox/session/api"
 	"stepbox/store/storetest"
@@ -28,18 +29,12 @@ func BenchmarkChanges(b *testing.B) {
 	write := func(folder string, i int, text string) {
 		name := filepath.Join(folder, fmt.Sprintf("module%02d/package%03d/file%05d.go", i/5000, i/50, i))
 		if i%50 == 0 {
-			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, os.MkdirAll(filepath.Dir(name), 0o755))
 		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.WriteFile(name, []byte(text), 0o644))
 	}
 	for _, d := range []string{project, upper} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.Mkdir(d, 0o755))
 	}
 	for i := range *manyChanges {
 		write(project, i, fmt.Sprintf("package p\n\nvar x = %d\n", i))
@@ -51,16 +46,12 @@ func BenchmarkChanges(b *testing.B) {
 		if err == nil {
 			err = f.Attach(upper, nil, nil, time.Time{})
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		return f
 	}
 	look := func(b *testing.B, f *Files) {
 		m, err := f.Scan(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		got, err := f.Page(b.Context(), nil, m, api.Page{Grouped: true, Limit: 1000}, nil)
 		if err == nil {
 			_, err = json.Marshal(got)
@@ -87,9 +78,7 @@ func BenchmarkChanges(b *testing.B) {
 	})
 	b.Run("diff", func(b *testing.B) {
 		m, err := warm.Scan(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		for b.Loop() {
 			if _, err := warm.Diff(b.Context(), key("module00/package000/file00007.go"), nil, m); err != nil {
 				b.Fatal(err)

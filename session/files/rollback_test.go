@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
@@ -70,9 +71,7 @@ func (l *timeline) checkpoint() int64 {
 	l.Helper()
 	m := l.look()
 	root, err := l.Save(l.Context(), m)
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.OK(l, err)
 	from := int64(0)
 	if l.Last != nil {
 		from = l.Last.ID
@@ -97,9 +96,7 @@ func (l *timeline) change(what ...string) int64 {
 		default:
 			l.write(l.upper, name, text)
 		}
-		if err != nil {
-			l.Fatal(err)
-		}
+		must.OK(l, err)
 	}
 	return l.checkpoint()
 }
@@ -108,9 +105,7 @@ func (l *timeline) plan(now Standing) *Plan {
 	l.Helper()
 	now.Newest = l.Newest()
 	p, err := l.restorer.Plan(l.Context(), now)
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.OK(l, err)
 	return p
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/runner/holder"
 )
 
@@ -20,12 +21,8 @@ func TestRoomCountsAll(t *testing.T) {
 	for _, name := range []string{"upper", "outer", "tmp", "mounts/0", "caches/0", "home/upper", "home/own"} {
 		folder := t.TempDir()
 		r := NewRoom(folder, 1<<20)
-		if err := os.MkdirAll(filepath.Join(folder, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name, "x"), make([]byte, 2<<20), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(folder, name), 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(folder, name, "x"), make([]byte, 2<<20), 0o600))
 		r.bytes.wasFree += 3 << 20 // others may have made room meanwhile
 		if why, _, err := r.Look(context.Background(), Amount{}); err != nil || !strings.Contains(why, "more than its limit") {
 			t.Errorf("%s: %q, %v", name, why, err)
@@ -37,14 +34,10 @@ func TestRoomCountsAll(t *testing.T) {
 // record doesn't have yet takes them a second time.
 func TestRoomCountsFiles(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "tmp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(folder, "tmp"), 0o700))
 	r := NewRoom(folder, 1<<20)
 	for i := range 1<<20/leastFile + 1 {
-		if err := os.WriteFile(filepath.Join(folder, "tmp", strconv.Itoa(i)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(folder, "tmp", strconv.Itoa(i)), nil, 0o600))
 	}
 	r.files.wasFree, r.bytes.wasFree = math.MaxInt64, math.MaxInt64 // others may have made room meanwhile
 	if why, _, err := r.Look(t.Context(), Amount{}); err != nil || why != "it has written 1 MiB in 257 files, more than its limit of 1 MiB" {
@@ -83,9 +76,7 @@ func deep(t testing.TB, top, name string, levels int) int {
 		if err == nil {
 			err = unix.Mknodat(below, "f", unix.S_IFREG|0o600, 0)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		unix.Close(dir)
 		dir = below
 	}
@@ -101,9 +92,7 @@ func TestDiskUseDeep(t *testing.T) {
 	if err == nil {
 		_, err = unix.Write(file, make([]byte, 1<<20))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	unix.Close(file)
 	unix.Close(dir)
 	if got := DiskUse(context.Background(), top); got.Bytes < 1<<20 || got.Files != 101 {

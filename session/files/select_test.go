@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/store"
@@ -44,9 +45,7 @@ func (r *recordedSession) fact(kind store.Kind, key int64, what any) {
 	if err == nil {
 		_, err = r.opened.Append(r.Context(), "test", store.Fact{Kind: kind, Event: string(kind), Key: key, Doc: doc})
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.OK(r, err)
 }
 
 // did is an action that changed files, as timeline.change has it.
@@ -68,16 +67,12 @@ func (r *recordedSession) selected(in api.Selection) (changes, conflicts []strin
 		return nil, nil, err
 	}
 	list, err := s.Files.differs(r.Context(), nil, s.To)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.OK(r, err)
 	for _, c := range list {
 		line := string(c.Status) + " " + c.Path
 		if c.New != nil && c.New.Kind == manifest.KindFile {
 			text, err := s.Files.Read(r.Context(), c.New, 1<<20)
-			if err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err)
 			line += " " + strings.ReplaceAll(string(text), "\n", "|")
 		}
 		changes = append(changes, line)

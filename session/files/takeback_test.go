@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
@@ -35,9 +36,7 @@ func (l *timeline) loseBody(hash string) (removed int) {
 		removed++
 		return os.Remove(path)
 	})
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.OK(l, err)
 	return removed
 }
 
@@ -55,9 +54,7 @@ func TestTakeBackWithALostBody(t *testing.T) {
 		t.Fatalf("%d bodies were lost", removed)
 	}
 	p, err := l.takeBack([]Past{past(1, 1, one), past(2, one, two), past(3, two, now)}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(p.Shown.Files) != 1 || p.Shown.Files[0].Path != "b" || len(p.Shown.Problems) != 1 || p.Shown.Problems[0].Path != "a" {
 		t.Errorf("it puts back %+v, and names %+v, %+v", p.Shown.Files, p.Shown.Problems, p.Shown.Conflicts)
 	}
@@ -69,9 +66,7 @@ func TestPlanOfASelectionIsMadeAgain(t *testing.T) {
 	l := newTimeline(t)
 	one := l.change("a 1\n", "b 1\n")
 	p, err := l.takeBack([]Past{past(1, 1, one)}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l.change("c 1\n")
 	again, err := l.restorer.again(t.Context(), p, l.Last.Manifest)
 	if err != nil || again.Shown.Hash != p.Shown.Hash || again.target.Has(nil, "c") == nil || again.target.Has(nil, "a") != nil {

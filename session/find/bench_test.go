@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -29,9 +30,7 @@ func BenchmarkFind(b *testing.B) {
 	f := New(h)
 	for { // until all are indexed
 		p, err := f.Find(b.Context(), api.Query{Text: "needle0"})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		if p.Behind == 0 {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/store"
@@ -35,9 +36,7 @@ func begin(t testing.TB, st *store.Store, s api.Session) {
 func finds(t testing.TB, f *Finder, q api.Query) string {
 	t.Helper()
 	p, err := f.Find(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var ids []string
 	for _, x := range p.Found {
 		ids = append(ids, x.Session.ID)
@@ -76,9 +75,7 @@ func TestLabel(t *testing.T) {
 		t.Errorf("unnamed: %+v, %v", s, err)
 	}
 	for _, damaged := range []string{`{`, `[]`} {
-		if err := st.Label(t.Context(), "one", func(json.RawMessage) (json.RawMessage, error) { return []byte(damaged), nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, st.Label(t.Context(), "one", func(json.RawMessage) (json.RawMessage, error) { return []byte(damaged), nil }))
 		if got := finds(t, f, api.Query{}); got != "two one old" {
 			t.Errorf("with the label %s there are %s", damaged, got)
 		}
@@ -122,9 +119,7 @@ func TestLabel(t *testing.T) {
 	}
 	old.Resumed, old.ResumedAt = 1, old.Trashed.Add(time.Second)
 	doc, err := json.Marshal(old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	facts(t, st, "old", store.Fact{Kind: store.KindSession, Event: "session.started", Doc: doc})
 	if got := finds(t, f, api.Query{}); got != "two one old" {
 		t.Errorf("once it was resumed there is: %s", got)

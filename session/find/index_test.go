@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/screen"
@@ -19,9 +20,7 @@ import (
 func prints(t testing.TB, st *store.Store, id string, ended bool, pieces ...string) {
 	t.Helper()
 	j, err := st.Journal(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sc := screen.New(80, 24)
 	for _, p := range pieces {
 		p = strings.ReplaceAll(p, "\n", "\r\n") // as a terminal does
@@ -58,9 +57,7 @@ func actionFact(n int, doc string) store.Fact {
 func hitsOf(t testing.TB, f *Finder, text string) (out []string) {
 	t.Helper()
 	p, err := f.Find(t.Context(), api.Query{Text: text, Hits: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, x := range p.Found {
 		for _, h := range x.Hits {
 			out = append(out, fmt.Sprintf("%s %s %d: %s", x.Session.ID, h.Kind, h.Action, h.Text))
@@ -130,9 +127,7 @@ func TestSearch(t *testing.T) {
 	if got := finds(t, f, api.Query{Text: "later"}); got != "old" {
 		t.Errorf("later: %q", got)
 	}
-	if err := st.Remove(t.Context(), "old"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, st.Remove(t.Context(), "old"))
 	if got := finds(t, f, api.Query{Text: "store", Hits: 3}); got != "" {
 		t.Errorf("a session that was removed is found: %q", got)
 	}
@@ -167,9 +162,7 @@ func (c cutOff) Err() error {
 func TestSearchCutOff(t *testing.T) {
 	st, h := record(t)
 	x, err := st.Index(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	begin(t, st, api.Session{ID: "ended", Name: "x", State: api.SessionEnded})
 	prints(t, st, "ended", true, "the needle\n")
 	f := New(h)
@@ -205,22 +198,16 @@ func TestSearchReadOnly(t *testing.T) {
 	dir := strings.TrimSuffix(st.SessionDir("one"), "/sessions/one")
 	look := func(text string) (string, []string) {
 		ro, err := store.OpenReadOnly(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer ro.Close()
 		p, err := New(files.NewHistory(ro, h.Live)).Find(t.Context(), api.Query{Text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return fmt.Sprint(len(p.Found), p.Behind), p.Notes
 	}
 	if n, notes := look("vet"); n != "0 0" || len(notes) != 1 || !strings.Contains(notes[0], "never indexed") {
 		t.Errorf("without an index: %s, %q", n, notes)
 	}
-	if err := New(h).Index(t.Context(), "one"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, New(h).Index(t.Context(), "one"))
 	if n, notes := look("vet"); n != "1 0" || len(notes) != 0 {
 		t.Errorf("with an index: %s, %q", n, notes)
 	}
@@ -260,9 +247,7 @@ func TestSearchAtOnce(t *testing.T) {
 		}
 	}
 	x, err := st.Index(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if places, err := x.Match(t.Context(), "common", false); err != nil || len(places) != 20 {
 		t.Errorf("%d places, %v", len(places), err)
 	}
@@ -282,19 +267,13 @@ func TestSearchLiveLong(t *testing.T) {
 		return b.String()
 	}
 	j, err := st.Journal("live")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer j.Close()
 	f := New(h)
 	search := func(printed, text string) string {
-		if err := j.Output([]byte(printed)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Output([]byte(printed)))
 		p, err := f.Find(t.Context(), api.Query{Text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return fmt.Sprint(len(p.Found), strings.Contains(fmt.Sprint(p.Notes), "only the newest is searched"))
 	}
 	if got := search(lines(6)+"the needle is here\n"+lines(3), `"needle"`); got != "1 false" {
@@ -313,28 +292,18 @@ func TestSearchLong(t *testing.T) {
 	st, h := record(t)
 	begin(t, st, api.Session{ID: "long", Name: "x", State: api.SessionEnded})
 	j, err := st.Journal("long")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	line := strings.Repeat("filler ", 1000)
 	for i := range 1400 {
-		if err := j.Output([]byte(fmt.Sprintf("%d %s\n", i, line))); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Output([]byte(fmt.Sprintf("%d %s\n", i, line))))
 	}
-	if err := j.Output([]byte("needle\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Output([]byte("needle\n")))
+	must.OK(t, j.Close())
 	begin(t, st, api.Session{ID: "short", Name: "y", State: api.SessionEnded})
 	f := New(h)
 	for only, notes := range map[string]int{"": 1, "long": 1, "short": 0} {
 		p, err := api.Searched(t.Context(), f.Find, api.Query{Text: "needle", Session: only})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if p.Total != 0 || len(p.Notes) != notes || notes > 0 && !strings.Contains(p.Notes[0], "very long sessions (1)") {
 			t.Errorf("of %q %d found, %q", only, p.Total, p.Notes)
 		}
@@ -350,9 +319,7 @@ func TestSearchAcross(t *testing.T) {
 		filler := strings.Repeat("many a word. ", 1<<20/13) + "\nHERE fam\x1b[3"
 		prints(t, st, "across", live == "", filler, "1mous words\n"+strings.Repeat("x ", 4096/2-2), "curious", strings.Repeat(" y", 4096))
 		r, err := st.Recording(t.Context(), "across")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if numbers, _ := r.Files(); len(numbers) != 2 {
 			t.Fatalf("it is in files %v", numbers)
 		}

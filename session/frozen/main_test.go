@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
 )
@@ -26,9 +27,7 @@ func newRig(t testing.TB) *rig {
 		t.Skip("there is no git to make a repository with")
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r := &rig{TB: t, Git: Git{Project: filepath.Join(dir, "project"), Folder: filepath.Join(dir, "session"), Repositories: []string{".git"}}, work: filepath.Join(dir, "work")}
 	for _, d := range []string{r.Project, r.Folder} {
 		r.must(os.Mkdir(d, 0o700))
@@ -39,9 +38,7 @@ func newRig(t testing.TB) *rig {
 
 func (r *rig) must(err error) {
 	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.OK(r, err)
 }
 
 // host runs what the person does in the project.

@@ -1,7 +1,6 @@
 package home_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
 	"stepbox/session/home"
@@ -20,21 +20,15 @@ func rig(t *testing.T) (p home.Place, upper, profile string) {
 	t.Helper()
 	dir := t.TempDir()
 	p = home.Of(api.HomeSession, filepath.Join(dir, "data"), filepath.Join(dir, "state"), "claude")
-	if err := p.Make(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(p.Upper, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Make())
+	must.OK(t, os.Mkdir(p.Upper, 0o700))
 	return p, p.Upper, p.Folder
 }
 
 func write(t *testing.T, dir, name, text string, mode os.FileMode) {
 	t.Helper()
 	file := filepath.Join(dir, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), mode)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), mode))
 }
 
 func listed(c api.HomeChanges) (out []string) {
@@ -70,9 +64,7 @@ func TestChanges(t *testing.T) {
 	}
 	claude := policy.BuiltinProfiles().Named("claude")
 	changes, err := p.Changes(t.Context(), claude)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := []string{
 		"added .bashrc 1", "modified .claude/CLAUDE.md 1", "added .config/x/hooks/y 1", "added d/new 0", "deleted d/old 0", `added d/\xff 0`, "added dir 0 it is a link, and links aren't kept", "deleted gone 0", "added link 0 it is a link, and links aren't kept",
 		"modified mode 1", "added new 0", "added pipe 0 it is neither a file nor a folder",
@@ -82,9 +74,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("changed are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	kept, err := p.Keep(t.Context(), claude)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, f := range kept.Files {
 		if f.Kept == (f.Why != "") {
 			t.Errorf("%s: kept %v, why %q", f.Path, f.Kept, f.Why)
@@ -138,15 +128,11 @@ func TestNothingToCompare(t *testing.T) {
 		}
 	}
 	p, upper, _ := rig(t)
-	if err := os.Remove(upper); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(upper))
 	if c, err := p.Changes(t.Context(), policy.BuiltinProfiles().Named("claude")); err != nil || len(c.Files) > 0 {
 		t.Errorf("%v %v", c, err)
 	}
-	if err := os.Symlink(dir, upper); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(dir, upper))
 	if c, err := p.Changes(t.Context(), policy.BuiltinProfiles().Named("claude")); err == nil {
 		t.Errorf("a link is looked into: %v", c)
 	}
@@ -157,16 +143,12 @@ func TestNothingToCompare(t *testing.T) {
 func TestKeepNotThroughLinks(t *testing.T) {
 	p, upper, profile := rig(t)
 	write(t, profile, "real/.bashrc", "was", 0o600)
-	if err := os.Symlink("real", filepath.Join(profile, "notes")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("real", filepath.Join(profile, "notes")))
 	write(t, upper, "notes/.bashrc", "trap", 0o600)
 	write(t, upper, "notes/deep/new", "trap", 0o600)
 	write(t, upper, "plain/new", "fine", 0o600)
 	got, err := p.Keep(t.Context(), &policy.Profile{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range got.Files {
 		if string(c.Path) == "notes" && !c.Kept {
 			continue
@@ -185,14 +167,10 @@ func TestUnseen(t *testing.T) {
 	p, upper, _ := rig(t)
 	write(t, upper, strings.Repeat("a/", 300)+"run", "x", 0o700)
 	write(t, upper, "shut/.bashrc", "x", 0o600)
-	if err := os.Chmod(filepath.Join(upper, "shut"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(upper, "shut"), 0))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(upper, "shut"), 0o700) })
 	got, err := p.Changes(t.Context(), policy.BuiltinProfiles().Named("claude"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := 2
 	if os.Geteuid() == 0 { // no mode keeps root out: the file is listed
 		want = 1

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/home"
 )
 
@@ -20,14 +21,10 @@ func TestDirFollowsNothing(t *testing.T) {
 		os.Symlink(secret, filepath.Join(in, "link")), os.Symlink(out, filepath.Join(in, "up")), os.Symlink("d", filepath.Join(in, "across")),
 		unix.Mkfifo(filepath.Join(in, "pipe"), 0o600), os.WriteFile(filepath.Join(in, "file"), []byte("12345"), 0o700),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	d, err := home.Open(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	for _, name := range []string{"link", "up/secret", "pipe", "d", ".", "", "../x", secret, "nothing", "file/x"} {
 		if data, _, err := d.Read(name, 10); err == nil {

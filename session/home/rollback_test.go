@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner"
 	"stepbox/runner/overlay/restore"
@@ -53,9 +54,7 @@ func TestPlan(t *testing.T) {
 	} {
 		write(t, upper, name, "n", mode)
 	}
-	if err := os.MkdirAll(filepath.Join(upper, "alone/deep"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(upper, "alone/deep"), 0o700))
 	box := still{use: runner.HomeUse{Written: []string{".bashrc", "open", "run.db-wal"}, Mounts: []string{"bin/tool", "src/p"}}}
 	claude := policy.BuiltinProfiles().Named("claude")
 	const open = "a program has it open, and what it writes there from then on is lost"
@@ -78,9 +77,7 @@ func TestPlan(t *testing.T) {
 			of.Paths = append(of.Paths, []byte(at))
 		}
 		plan, err := p.Plan(t.Context(), box, claude, of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := shown(plan); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 			t.Errorf("%q:\n%s\nwant\n%s", c.paths, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
@@ -102,9 +99,7 @@ func TestCarryOutFails(t *testing.T) {
 	p, upper, _ := rig(t)
 	write(t, upper, "new", "n", 0o600)
 	plan, err := p.Plan(t.Context(), still{}, &policy.Profile{}, api.HomePaths{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	no := errors.New("the disk is full")
 	if _, err := p.CarryOut(t.Context(), still{}, plan, func([]string) error { return no }); !errors.Is(err, no) {
 		t.Errorf("it went on: %v", err)

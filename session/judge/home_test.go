@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/internal/must"
 )
 
 // Of a home that is a view of another, what earlier agents wrote there is theirs, what this
@@ -14,12 +16,8 @@ import (
 func TestAHomeOfTwoLayers(t *testing.T) {
 	upper, below := t.TempDir(), t.TempDir()
 	for _, file := range []string{filepath.Join(upper, ".bashrc"), filepath.Join(below, "old"), filepath.Join(below, "gone/x"), filepath.Join(below, ".zshrc")} {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.OK(t, os.WriteFile(file, nil, 0o600))
 	}
 	if err := unix.Mknod(filepath.Join(upper, "gone"), unix.S_IFCHR, 0); err != nil {
 		t.Skip("this filesystem has no whiteouts:", err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner/gate"
 )
@@ -23,19 +24,13 @@ func made(t *testing.T, files ...string) *Judge {
 	}}
 	for _, f := range append(files, "home/", "project/", "tmp/") {
 		file := filepath.Join(dir, f)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		if strings.HasSuffix(f, "/") {
 			err := os.MkdirAll(file, 0o755)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			continue
 		}
-		if err := os.WriteFile(file, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, nil, 0o755))
 	}
 	return j
 }
@@ -122,9 +117,7 @@ func TestExec(t *testing.T) {
 // What wasn't read whole is denied where a rule denies what was read.
 func TestNotReadWholeAndDenied(t *testing.T) {
 	l, err := policy.ParseLayer("user", "", []byte("commands: [{deny: tool drop}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for word, want := range map[string]policy.Verdict{"drop": policy.Deny, "list": policy.Ask} {
 		j := made(t)
 		j.Use(policy.Builtin().With(l))
@@ -170,9 +163,7 @@ func TestLocal(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	j := made(t, "project/made", "home/new", "home/old", "tmp/x")
 	p := &j.Places
-	if err := os.Symlink("/etc", filepath.Join(p.Upper, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("/etc", filepath.Join(p.Upper, "link")))
 	before := *p
 	before.Began = time.Now().Add(time.Hour)
 	for file, want := range map[string]struct{ wrote, made, older bool }{
@@ -205,9 +196,7 @@ func TestLooksOnce(t *testing.T) {
 	if !l.wrote("/tmp/x") {
 		t.Fatal("it isn't written")
 	}
-	if err := os.Remove(filepath.Join(j.Places.Temp, "x")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(j.Places.Temp, "x")))
 	if !l.wrote("/tmp/x") || !l.at("/tmp/x").made() {
 		t.Error("it was looked at again")
 	}
@@ -269,9 +258,7 @@ func BenchmarkExec(b *testing.B) {
 // a link of the agent's own is called.
 func TestPosing(t *testing.T) {
 	l, err := policy.ParseLayer("user", "f.yaml", []byte("commands: [{allow: tool push *}, {allow: ssh push *}, {ask: '* push'}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, c := range map[string]struct {
 		exec *gate.Exec
 		want policy.Verdict
@@ -312,14 +299,10 @@ func TestPosing(t *testing.T) {
 func TestPersonsLink(t *testing.T) {
 	project, upper := filepath.Join(t.TempDir(), "p"), t.TempDir()
 	for _, dir := range []string{filepath.Join(project, ".venv/bin"), filepath.Join(upper, "bin")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(dir, 0o700))
 	}
 	for _, link := range []string{filepath.Join(project, "led"), filepath.Join(upper, "bin/python")} {
-		if err := os.Symlink("/tmp", link); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink("/tmp", link))
 	}
 	p := Places{Project: project, Upper: upper}
 	for started, want := range map[string]bool{
@@ -343,9 +326,7 @@ func TestBecomes(t *testing.T) {
 		return append([]string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p"}, shell...)
 	}
 	rules, err := policy.ParseLayer("p", "p.yaml", []byte("commands: [{deny: shred *}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	j := made(t, "project/codex")
 	j.Use(policy.Builtin().With(rules))
 	codex := policy.BuiltinProfiles().Named("codex")

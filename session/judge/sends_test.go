@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 )
 
@@ -19,12 +20,8 @@ func TestSends(t *testing.T) {
 	put := func(name, text string) {
 		t.Helper()
 		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.OK(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	put("project/.git/config", "[remote \"origin\"]\n url = https://me:hunter2@git.example/a.git\n[remote \"up\"]\n url = x\n pushurl = git@git.example:up.git\n")
 	put("project/package.json", `{"name":"a","version":"1.0.0"}`)
@@ -40,9 +37,7 @@ func TestSends(t *testing.T) {
 		os.MkdirAll(filepath.Join(dir, "upper/gone"), 0o755), unix.Mkfifo(filepath.Join(dir, "upper/gone/package.json"), 0o644),
 		os.Symlink("../../outside", filepath.Join(dir, "upper/link")),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	for line, want := range map[string]string{
 		"git push":                                                  "pushes what git's settings say, to https://git.example/a.git if that is origin",

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner/gate"
 )
@@ -39,12 +40,8 @@ func TestSources(t *testing.T) {
 	if !x.Moves() {
 		t.Error("nothing tells that the file may come")
 	}
-	if err := os.MkdirAll(filepath.Dir(onHost), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(onHost, []byte("ls() { ./x; }\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(onHost), 0o700))
+	must.OK(t, os.WriteFile(onHost, []byte("ls() { ./x; }\n"), 0o600))
 	if len(x.Beside(nil).Command.Sources) != 0 {
 		t.Error("the first look was changed")
 	}
@@ -124,18 +121,12 @@ func TestSourcesThatLeave(t *testing.T) {
 		put := func(text string) {
 			at := filepath.Join(home, ".claude", "s.sh")
 			if test.link {
-				if err := os.Symlink(filepath.Join(home, "other"), at); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Symlink(filepath.Join(home, "other"), at))
 				at = filepath.Join(home, "other")
 			}
-			if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(at, []byte(text), 0o600))
 		}
-		if err := os.MkdirAll(filepath.Join(home, ".claude"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(home, ".claude"), 0o700))
 		put(test.first)
 		e, profile := wrapped(t, test.at, "ls")
 		x := j.Exec(e, profile)

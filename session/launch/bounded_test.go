@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/rules"
@@ -24,9 +25,7 @@ func TestReserveOfUsualMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			project := t.TempDir()
 			if c.policy != "" {
-				if err := os.WriteFile(filepath.Join(project, rules.Name), []byte(c.policy), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(filepath.Join(project, rules.Name), []byte(c.policy), 0o600))
 			}
 			cfg := session.Config{Workspace: project, Home: t.TempDir(), DataDir: t.TempDir(), Limits: runner.Limits{Memory: 4 << 30}}
 			Request{Usual: []string{c.usual}}.bounded(&cfg)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session/api"
 	"stepbox/store"
@@ -19,13 +20,9 @@ import (
 func host(t *testing.T) (dir string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, d := range []string{"data", "run", "home", "project"} {
-		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
 	}
 	for name, d := range map[string]string{"STEPBOX_DATA": "data", "XDG_RUNTIME_DIR": "run", "HOME": "home"} {
 		t.Setenv(name, filepath.Join(dir, d))
@@ -47,13 +44,9 @@ func TestConfig(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(sent, &r)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, err := r.config(filepath.Join(dir, "data"), filepath.Join(dir, "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if c.Name != "project" || c.Workspace != filepath.Join(dir, "project") || strings.Join(c.Argv, "|") != "agent|\xff\n" || c.Env[0] != "A=\xfe" || c.Home != "/home/p" ||
 		c.Mode != api.ModeStep || len(c.AllowHosts) != 1 || c.AllowHosts[0].String() != "api.example.com:443" || c.Limits.Pids != 7 || c.WallTime != time.Minute ||
 		c.Cols != 90 || c.Rows != 30 || !c.NoEcho || c.DataDir != filepath.Join(dir, "data") || c.RunDir != filepath.Join(dir, "run") || len(c.ID) != 8 {
@@ -73,17 +66,13 @@ func TestConfig(t *testing.T) {
 func refused(t *testing.T, request string) *Error {
 	t.Helper()
 	in, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer in.Close()
 	if err := Supervise(t.Context(), strings.NewReader(request), out); err == nil {
 		t.Fatalf("%.60s is run", request)
 	}
 	var s Started
-	if err := json.NewDecoder(in).Decode(&s); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.NewDecoder(in).Decode(&s))
 	if s.Error == nil || s.ID != "" {
 		t.Fatalf("%.60s is answered with %+v", request, s)
 	}
@@ -94,9 +83,7 @@ func refused(t *testing.T, request string) *Error {
 func encoded(t *testing.T, r Request) string {
 	t.Helper()
 	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(b)
 }
 
@@ -111,14 +98,10 @@ func TestBadRequests(t *testing.T) {
 		change(&r)
 		return encoded(t, r)
 	}
-	if err := os.Symlink(string(project), filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(string(project), filepath.Join(dir, "link")))
 	live := note{Name: "taken", Socket: "/s"}
 	mine, err := registryIn(filepath.Join(dir, "data")).announce("other", &live, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer func() { _ = mine.withdraw() }()
 	for name, c := range map[string]struct {
 		request, want string
@@ -156,26 +139,18 @@ func TestBadEnvironment(t *testing.T) {
 	}{
 		"a relative data folder": {func(t *testing.T, _ string) { t.Setenv("STEPBOX_DATA", "data") }, "must be an absolute path"},
 		"an open data folder": {func(t *testing.T, dir string) {
-			if err := os.Chmod(filepath.Join(dir, "data"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Chmod(filepath.Join(dir, "data"), 0o755))
 		}, "chmod 700"},
 		"an open run-time folder": {func(t *testing.T, dir string) {
 			d := filepath.Join(dir, "run", "stepbox")
-			if err := errors.Join(os.Mkdir(d, 0o700), os.Chmod(d, 0o755)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Mkdir(d, 0o700), os.Chmod(d, 0o755))
 		}, "is open to others (mode 0755); run: chmod 700"},
 		"a link for a run-time folder": {func(t *testing.T, dir string) {
-			if err := os.Symlink(dir, filepath.Join(dir, "run", "stepbox")); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Symlink(dir, filepath.Join(dir, "run", "stepbox")))
 		}, "isn't a folder; remove it"},
 		"a long run-time folder": {func(t *testing.T, dir string) {
 			long := filepath.Join(dir, strings.Repeat("x", 100))
-			if err := os.Mkdir(long, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Mkdir(long, 0o700))
 			t.Setenv("XDG_RUNTIME_DIR", long)
 		}, "set XDG_RUNTIME_DIR to a shorter folder"},
 		"a log that can't be written": {func(t *testing.T, _ string) { t.Setenv("STEPBOX_LOG", "/no/such/log") }, "STEPBOX_LOG"},
@@ -197,9 +172,7 @@ func TestRunRoot(t *testing.T) {
 	others := "/usr" // root's
 	if os.Getuid() == 0 {
 		others = t.TempDir()
-		if err := os.Chown(others, 12345, 12345); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chown(others, 12345, 12345))
 	}
 	for env, want := range map[string]string{
 		others:                     filepath.Join(dir, "data", "run"),

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/server"
 	"stepbox/store"
@@ -25,24 +26,18 @@ import (
 func TestHub(t *testing.T) {
 	dir := host(t)
 	st, err := store.Open(t.Context(), filepath.Join(dir, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, id := range []string{"old", "new"} {
 		storetest.Begin(t, st, id, json.RawMessage(`{"id":"`+id+`","name":"n","state":"running"}`))
 	}
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, st.Close())
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/sessions/new/pause", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"id":"new","state":"paused"}`)
 	})
 	socket := filepath.Join(dir, "sock")
 	l, err := server.Listen(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
@@ -51,19 +46,13 @@ func TestHub(t *testing.T) {
 	defer func() { stop(); <-served }()
 	n := note{Name: "n", Root: filepath.Join(dir, "run", "stepbox"), Socket: socket, Stepbox: "v0.9"}
 	mine, err := registryIn(filepath.Join(dir, "data")).announce("new", &n, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, done, err := Hub(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer done()
 	states := func() (out string) {
 		all, err := c.Sessions(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, s := range all {
 			out += s.ID + " " + string(s.State) + ", "
 		}
@@ -81,9 +70,7 @@ func TestHub(t *testing.T) {
 			t.Errorf("%s: %v, want %q", id, err, want)
 		}
 	}
-	if err := mine.withdraw(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, mine.withdraw())
 	if got := states(); got != "new interrupted, old interrupted, " {
 		t.Errorf("then the sessions are %s", got)
 	}
@@ -100,15 +87,11 @@ func TestHubReadsWhatItCannotWrite(t *testing.T) {
 	}
 	data := filepath.Join(dir, "data")
 	for _, d := range []string{data, filepath.Join(data, "sessions")} {
-		if err := os.Chmod(d, 0o500); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chmod(d, 0o500))
 		defer func() { _ = os.Chmod(d, 0o700) }()
 	}
 	c, done, err := Hub(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer done()
 	if all, err := c.Sessions(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)

@@ -10,6 +10,7 @@ import (
 
 	_ "github.com/mattn/go-sqlite3"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/store"
@@ -62,9 +63,7 @@ func TestRemoveWithoutRow(t *testing.T) {
 	const id = "aaaaaaaa"
 	storetest.Begin(t, st, id, json.RawMessage(`{"state":"ended"}`))
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "stepbox.db")+"?_busy_timeout=5000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), `DELETE FROM sessions`); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/seal"
 	"stepbox/store"
 	"stepbox/store/storetest"
@@ -57,9 +58,7 @@ func TestNamesAreDistinct(t *testing.T) {
 		}
 	}
 	a, err := r.announce("c", &note{Name: "project-7"}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := a.withdraw(); err != nil {
 		t.Error(err)
 	}
@@ -69,19 +68,13 @@ func TestNamesAreDistinct(t *testing.T) {
 func TestDeadNote(t *testing.T) {
 	r := registryIn(t.TempDir())
 	at := filepath.Join(t.TempDir(), "sock")
-	if err := os.WriteFile(at, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(at, nil, 0o600))
 	a, err := r.announce("a", &note{Name: "n", Socket: at}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !r.live("a") || r.find("a").Socket != at {
 		t.Error("a live session isn't found")
 	}
-	if err := os.Remove(at); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(at))
 	if r.find("a").Socket != filepath.Join(string(r), "a.sock") {
 		t.Error("a session whose run-time folder is gone isn't found")
 	}
@@ -99,9 +92,7 @@ func TestDeadNote(t *testing.T) {
 		}
 	}
 	half := filepath.Join(string(r), ".half") // a start that was killed
-	if err := os.WriteFile(half, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(half, nil, 0o600))
 	b, err := r.announce("b", &note{Name: "n"}, true)
 	if err != nil {
 		t.Fatal("the name of a dead session isn't free")
@@ -122,9 +113,7 @@ func TestSealedBeforeForgotten(t *testing.T) {
 	r := registryIn(dir)
 	for _, id := range []string{"dead", "never"} { // it died before it had a row
 		mine, err := r.announce(id, &note{Name: id}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer mine.file.Close()
 		if err := unix.Flock(int(mine.file.Fd()), unix.LOCK_UN); err != nil { // as the kernel does
 			t.Fatal(err)
@@ -136,9 +125,7 @@ func TestSealedBeforeForgotten(t *testing.T) {
 	}
 	newest := func() string {
 		docs, err := st.Newest(t.Context(), "dead", store.KindSeal, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(docs[0])
 	}
 	looked := func(sealed bool) {
@@ -157,9 +144,7 @@ func TestSealedBeforeForgotten(t *testing.T) {
 	if _, err := os.Lstat(r.path("never")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the note of what isn't there: %v", err)
 	}
-	if err := os.Remove(output); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(output))
 	looked(true)
 }
 
@@ -171,26 +156,18 @@ func TestSweepByNote(t *testing.T) {
 	folder := func(name string, files ...string) string {
 		for _, f := range files {
 			path := filepath.Join(beyond, name, f)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600))
 		}
 		old := time.Now().Add(-time.Hour)
-		if err := os.Chtimes(filepath.Join(beyond, name), old, old); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chtimes(filepath.Join(beyond, name), old, old))
 		return filepath.Join(beyond, name)
 	}
 	mine, another, home := folder("aaaaaaaa", "lock", "guard"), folder("bbbbbbbb", "lock"), folder("projects", "work")
 	live := registryIn(dir)
 	for _, id := range []string{"aaaaaaaa", "projects"} {
-		if err := os.MkdirAll(string(live), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(string(live), 0o700))
 		a, err := live.write(id, note{Name: id, Root: beyond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if err := a.file.Close(); err != nil { // as when its supervisor dies
 			t.Fatal(err)
 		}

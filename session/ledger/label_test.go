@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/store/storetest"
 )
@@ -21,9 +22,7 @@ func TestDamagedLabelStaysPinned(t *testing.T) {
 		label  api.Label
 		pinned bool
 	}{{api.Label{Note: new("x")}, true}, {api.Label{Pinned: new(false)}, false}} {
-		if err := st.Label(t.Context(), id, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"tags":7}`), nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, st.Label(t.Context(), id, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"tags":7}`), nil }))
 		if s, err := h.Label(t.Context(), id, c.label); err != nil || s.Pinned != c.pinned {
 			t.Errorf("after %+v it is pinned: %v, %v", c.label, s.Pinned, err)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/internal/must"
 )
 
 // What is kept for the last of the output is given back by itself, and what is kept
@@ -22,9 +24,7 @@ func TestRoom(t *testing.T) {
 			if f == nil {
 				continue
 			}
-			if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, unix.Fstat(int(f.Fd()), &st))
 			sum += st.Blocks * 512
 		}
 		return sum

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/store"
 	"stepbox/store/storetest"
@@ -79,9 +80,7 @@ func TestViewersAgree(t *testing.T) {
 	s := api.Session{ID: "agree", Name: "agree", State: api.SessionRunning, StartedAt: time.Now()}
 	storetest.Begin(t, st, s.ID, s)
 	l, err := Open(st, s.ID, st.SessionDir(s.ID), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	follow := func(first func(), kinds ...string) <-chan []api.Event {
 		done := make(chan []api.Event)
 		go func() {
@@ -118,9 +117,7 @@ func TestViewersAgree(t *testing.T) {
 		}
 		var recorded []api.Event
 		for e, err := range (&History{Store: st}).Recorded(t.Context(), s.ID, 0, kinds...) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if what == "note" && e.Note == nil {
 				t.Errorf("among notes is %+v", e)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/store"
 	"stepbox/store/storetest"
@@ -22,21 +23,15 @@ func TestTailIsBounded(t *testing.T) {
 	for n := 1; n <= 100; n++ {
 		for _, state := range []api.ActionState{api.ActionRunning, api.ActionEnded} {
 			f, err := fact(api.Event{Kind: "action", Action: &api.Action{N: n, State: state}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			facts = append(facts, f)
 		}
 	}
 	recorded, err := st.Append(t.Context(), s.ID, facts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h := &History{Store: st, Live: func(string) bool { return false }}
 	events, next, err := h.Tail(t.Context(), s.ID, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if want := recorded[len(recorded)-1].Seq + 1; next != want {
 		t.Errorf("it goes on at %d, not %d", next, want)
 	}
@@ -82,9 +77,7 @@ func TestTailAt(t *testing.T) {
 		99: "session.now ended, note.now, attempt.now, action.now ended, rollback.now, apply.now",
 	} {
 		events, err := h.TailAt(t.Context(), s.ID, seq, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var got []string
 		for _, b := range events {
 			var e api.Event

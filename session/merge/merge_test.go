@@ -14,6 +14,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -161,9 +162,7 @@ func TestMergeIsGits(t *testing.T) {
 		base, there, wanted := three(t)
 		r := Three([]byte(base), []byte(there), []byte(wanted))
 		clean, text, err := gitMerge(dir, base, there, wanted)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.Clean != clean || clean && string(r.Text) != text {
 			t.Fatalf("%q to %q and %q:\nclean %v %q, %v\ngit   %v %q", base, there, wanted, r.Clean, r.Text, r.Clashes, clean, text)
 		}
@@ -278,9 +277,7 @@ func TestPickAndDrop(t *testing.T) {
 			}
 		}
 		picked, err := Pick([]byte(before), []byte(after), hs, some)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		dropped, err := Drop([]byte(before), []byte(after), hs, rest)
 		if err != nil || string(dropped) != string(picked) {
 			t.Fatalf("%q picked, %q left, %v", picked, dropped, err)

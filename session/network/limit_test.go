@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
@@ -281,9 +282,7 @@ func TestFlowsBeyondALimit(t *testing.T) {
 
 func BenchmarkMeter(b *testing.B) {
 	l, err := policy.ParseLayer("test", "", []byte("limits: {sent: 8000T}\nnetwork: [{allow: example.org, limit: {sent: 8000T}}]"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	var n Network
 	n.Rules(policy.Builtin().With(l), api.ModePolicy)
 	v := n.Judge(b.Context(), attempt("tcp", "example.org", synthetic))

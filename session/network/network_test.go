@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
@@ -50,9 +51,7 @@ func judged(t *testing.T, p *policy.Policy, mode api.Mode) (n *Network, asked, g
 func policyOf(t *testing.T, yaml string) *policy.Policy {
 	t.Helper()
 	l, err := policy.ParseLayer("test", "/test.yaml", []byte(yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return policy.Builtin().With(l)
 }
 
@@ -166,9 +165,7 @@ network:
 func TestJudgeInSteps(t *testing.T) {
 	layer := func(name string, origin policy.Origin, rules string) policy.Layer {
 		l, err := policy.ParseLayer(name, name+".yaml", []byte("network:\n  - "+rules+"\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		l.Origin = origin
 		return l
 	}

@@ -6,18 +6,15 @@ import (
 	"slices"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 )
 
 func filled(t *testing.T, files map[string]string) {
 	t.Helper()
 	for path, text := range files {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o755))
 	}
 }
 
@@ -28,9 +25,7 @@ func TestPrivateFoldersAreNoCaches(t *testing.T) {
 	n := Needs{Home: filepath.Join(dir, "home"), Workspace: filepath.Join(dir, "project"), DataDir: filepath.Join(dir, "link"), StateDir: filepath.Join(dir, "state")}
 	secret, data := filepath.Join(n.Home, ".ssh"), filepath.Join(dir, "data")
 	filled(t, map[string]string{filepath.Join(secret, "id"): "", filepath.Join(data, "bodies/x"): "", filepath.Join(n.Workspace, "cache/x"): "", filepath.Join(dir, "fine/x"): ""})
-	if err := os.Symlink(data, n.DataDir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(data, n.DataDir))
 	for dir, want := range map[string]int{
 		n.Home: 0, secret: 0, data: 0, filepath.Join(data, "bodies"): 0, "/": 0, filepath.Join(n.Workspace, "cache"): 0, filepath.Join(dir, "fine"): 1,
 	} {
@@ -65,9 +60,7 @@ func TestCachesOfASession(t *testing.T) {
 func TestParseDir(t *testing.T) {
 	dir := t.TempDir()
 	filled(t, map[string]string{dir + "/real/file": ""})
-	if err := os.Symlink("real", dir+"/link"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("real", dir+"/link"))
 	for text, want := range map[string]Dir{
 		dir + "/real":    {Path: dir + "/real"},
 		dir + "/real:ro": {Path: dir + "/real", ReadOnly: true},
@@ -87,18 +80,14 @@ func TestWritten(t *testing.T) {
 	state := t.TempDir()
 	upper := upperOf(state, "/data")
 	filled(t, map[string]string{upper + "/a": "", upper + "/d/b": "", upper + "/d/c": ""})
-	if err := os.Symlink("/etc", upper+"/e"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("/etc", upper+"/e"))
 	for most, want := range map[int][]string{9: {"a", "d/b", "d/c", "e"}, 2: {"a", "e"}} {
 		got, more := Written(state, "/data", most)
 		if !slices.Equal(got, want) || more != (most == 2) {
 			t.Errorf("%d: %q, %v", most, got, more)
 		}
 	}
-	if err := os.RemoveAll(upper); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(upper))
 	if err := os.Symlink("/etc", upper); err != nil { // nobody but Stepbox makes it
 		t.Fatal(err)
 	}

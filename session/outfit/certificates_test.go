@@ -15,23 +15,19 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/internal/must"
 )
 
 // certificate makes one, and its key, as PEM.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, &k.PublicKey, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	raw, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
 }
 
@@ -44,12 +40,8 @@ func TestCertificates(t *testing.T) {
 		dir + "/good": "# token: hunter2\n" + cert + "\nhunter2\n" + cert, dir + "/key": cert + key, dir + "/text": "hunter2", dir + "/torn": strings.Replace(cert, "\nMI", "\nAA", 1),
 		dir + "/huge": cert + strings.Repeat("x", maxBundle), home + "/.ssh/ca": cert, dir + "/project/ca": cert, dir + "/project/torn": strings.Replace(cert, "\nMI", "\nAA", 1), dir + "/data/x": "",
 	})
-	if err := unix.Mkfifo(dir+"/pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("good", dir+"/link"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mkfifo(dir+"/pipe", 0o600))
+	must.OK(t, os.Symlink("good", dir+"/link"))
 	n := Needs{Home: home, Workspace: dir + "/project", DataDir: dir + "/data", StateDir: dir + "/data/s"}
 	for file, want := range map[string]struct {
 		binds  int
@@ -87,9 +79,7 @@ func FuzzCertificates(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
 	file := filepath.Join(f.TempDir(), "file")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, text, 0o600))
 		if out, err := Certificates(file); err == nil && bytes.Contains(out, []byte("PRIVATE")) {
 			t.Errorf("%q", out)
 		}

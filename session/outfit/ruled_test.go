@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/policy/git"
 	"stepbox/runner"
@@ -17,22 +18,16 @@ import (
 func rulesOf(t *testing.T, text string) *policy.Policy {
 	t.Helper()
 	l, err := policy.ParseLayer("user", "/c/policy.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return policy.Builtin().With(l)
 }
 
 func TestRulesHide(t *testing.T) {
 	dir := project(t, "main.go", "sub/notes.private", "private/a", "deep/private/b", "node_modules/p/x.private", "conf/prod.yaml", "conf/dev.yaml", "real/key")
 	for link, to := range map[string]string{"l.private": "main.go", "link": "real", "out.private": "/etc/passwd"} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
-	if err := os.Link(filepath.Join(dir, "conf/prod.yaml"), filepath.Join(dir, "other.txt")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Link(filepath.Join(dir, "conf/prod.yaml"), filepath.Join(dir, "other.txt")))
 	p := rulesOf(t, "files: {hide: ['*.private', /private, conf/prod.yaml, link/key, later/on.txt]}")
 	got := look(dir, git.Person{}, maxSurveyed, p.Hide())
 	slices.Sort(got.hidden)
@@ -73,19 +68,13 @@ func TestRefusedMounts(t *testing.T) {
 		home = real
 	}
 	for _, d := range []string{".ssh/keys", ".config/gh", "data/set", "src/project", "state"} {
-		if err := os.MkdirAll(filepath.Join(home, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(home, d), 0o755))
 	}
 	l, err := net.Listen("unix", filepath.Join(home, "sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	for link, to := range map[string]string{"innocent": ".ssh", "up": "/", "proc": "/proc/self"} {
-		if err := os.Symlink(to, filepath.Join(home, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(home, link)))
 	}
 	private := []string{filepath.Join(home, "src/project"), filepath.Join(home, "state")}
 	for path, want := range map[string]string{
@@ -103,14 +92,10 @@ func TestRefusedMounts(t *testing.T) {
 func TestMountsAndVariables(t *testing.T) {
 	home := t.TempDir()
 	for _, d := range []string{"data", "cache", "project", "state", ".ssh"} {
-		if err := os.Mkdir(filepath.Join(home, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(home, d), 0o755))
 	}
 	file := filepath.Join(home, "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, nil, 0o644))
 	n := Needs{Workspace: filepath.Join(home, "project"), Home: home, DataDir: filepath.Join(home, "state"), StateDir: filepath.Join(home, "state/s"),
 		Env: []string{"A=1", "B=2", "C=3", "PATH=/bin"}, Rules: rulesOf(t, "mounts: [{path: ~/data}, {path: ~/cache, write: true}]\nenvironment: {pass: [A, NONE], set: {B: other, D: 4}}\n")}
 	got, err := mounts(n)

@@ -6,23 +6,18 @@ import (
 	"slices"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/policy/git"
 )
 
 func project(t *testing.T, files ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range files {
 		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		must.OK(t, os.WriteFile(p, nil, 0o644))
 	}
 	return dir
 }
@@ -33,16 +28,10 @@ func TestSecretsOfAProject(t *testing.T) {
 		"build/.env", "node_modules/p/test.key", "tokens.json", "private/tokens.json", "private/tokenizer.json", "private/token.go",
 		"private/prod.tfvars", "shared/production", "target/.env", ".git/HEAD", "sub/.git/HEAD", "y/.Docker/Config.json", "y/.SSH/x",
 		"bare/HEAD", "bare/config", "bare/objects/my.key", "bare/refs/x", "bare/tree/my.key")
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("private\nbuild\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("private\nbuild\n"), 0o644))
 	for link, to := range map[string]string{"web/api/.env": "../../shared/production", "out.env": "/etc/passwd", "loop.key": "loop.key"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(link)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(link)), 0o755))
+		must.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	got := look(dir, git.Person{}, maxSurveyed, nil)
 	slices.Sort(got.hidden)
@@ -79,12 +68,8 @@ func TestSecretsToCome(t *testing.T) {
 func TestOtherNamesOfASecretAreHidden(t *testing.T) {
 	dir := project(t, "a/plain", "a/b/.env", "main.go", "other.go")
 	for link, to := range map[string]string{"notes.txt": "a/b/.env", "z/config": "a/b/.env", "code.go": "other.go"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(link)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Link(filepath.Join(dir, to), filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(link)), 0o755))
+		must.OK(t, os.Link(filepath.Join(dir, to), filepath.Join(dir, link)))
 	}
 	got := look(dir, git.Person{}, maxSurveyed, nil).hidden
 	slices.Sort(got)
@@ -96,9 +81,7 @@ func TestOtherNamesOfASecretAreHidden(t *testing.T) {
 // What wasn't looked at isn't said to be without secrets, nor ignored.
 func TestALargeProjectIsSaidToBe(t *testing.T) {
 	dir := project(t, "a", "b", "c/.env", ".env")
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644))
 	got := look(dir, git.Person{}, 5, nil)
 	if got.whole || !slices.Equal(got.hidden, []string{".env"}) || got.ignores.Ignored("a", false) {
 		t.Errorf("whole %v, hidden %q, a is ignored: %v", got.whole, got.hidden, got.ignores.Ignored("a", false))

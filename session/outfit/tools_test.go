@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 )
 
@@ -15,23 +16,15 @@ func TestTools(t *testing.T) {
 	make := func(path, content string) string {
 		t.Helper()
 		p := filepath.Join(home, path)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		must.OK(t, os.WriteFile(p, []byte(content), 0o755))
 		return p
 	}
 	link := func(target, path string) {
 		t.Helper()
 		p := filepath.Join(home, path)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(target, p); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		must.OK(t, os.Symlink(target, p))
 	}
 	make("project/bin/own", "x")
 	make(".cargo/bin/cargo", "x")
@@ -75,20 +68,12 @@ func TestToolsOfNpm(t *testing.T) {
 		"project/README":                                    "x",
 	} {
 		p := filepath.Join(home, path)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		must.OK(t, os.WriteFile(p, []byte(content), 0o755))
 	}
 	bin := filepath.Join(home, ".npm-global/bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../lib/node_modules/@x/agent/bin/cli.js", filepath.Join(bin, "agent")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(bin, 0o755))
+	must.OK(t, os.Symlink("../lib/node_modules/@x/agent/bin/cli.js", filepath.Join(bin, "agent")))
 	for _, path := range []string{
 		bin + ":" + filepath.Join(home, ".nvm/versions/node/v20/bin") + ":/usr/bin",
 		"/usr/bin:" + filepath.Join(home, ".nvm/versions/node/v20/bin") + ":" + bin,

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -97,9 +98,7 @@ func (tr tree) write(t *testing.T, dir string) {
 		} else if err == nil {
 			err = os.WriteFile(at, []byte(f.body), mode)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }
 
@@ -124,9 +123,7 @@ func read(t *testing.T, dir string) tree {
 		out[rel] = file{exec: st.Mode()&0o100 != 0, body: string(b)}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return out
 }
 
@@ -215,9 +212,7 @@ func TestRename(t *testing.T) {
 	for _, edited := range []file{from, to} {
 		var out bytes.Buffer
 		c := diff.Change{Path: "new name", From: "old", Status: diff.Renamed, Old: src.file("old", from, true), New: src.file("new name", edited, true)}
-		if err := patch.Write(t.Context(), &out, src.Open, []diff.Change{c}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, patch.Write(t.Context(), &out, src.Open, []diff.Change{c}))
 		dir := t.TempDir()
 		tree{"old": from}.write(t, dir)
 		apply(t, dir, out.Bytes())
@@ -242,9 +237,7 @@ func TestUnfit(t *testing.T) {
 		{Path: "z", Status: diff.Added, New: src.file("z", file{body: "1\n"}, true), Content: true},
 	}
 	var out bytes.Buffer
-	if err := patch.Write(t.Context(), &out, src.Open, changes); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, patch.Write(t.Context(), &out, src.Open, changes))
 	if strings.Count(out.String(), "not in this patch: ") != 4 || !strings.Contains(out.String(), api.PatchLost+"g: too large") || !strings.Contains(out.String(), "2 of git's own files") || strings.Contains(out.String(), "f\n:") {
 		t.Errorf("the patch says\n%s", out.String())
 	}
@@ -256,9 +249,7 @@ func TestUnfit(t *testing.T) {
 	// What the record lost is named in a line that says so to whoever takes the patch.
 	lost := made("m\n", manifest.Entry{Kind: manifest.KindFile, Size: 3, Hash: content.Sum([]byte("gone"))})
 	out.Reset()
-	if err := patch.Write(t.Context(), &out, src.Open, []diff.Change{changes[5], lost, {Path: "zz", Status: diff.Added, New: src.file("zz", file{body: "2\n"}, true), Content: true}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, patch.Write(t.Context(), &out, src.Open, []diff.Change{changes[5], lost, {Path: "zz", Status: diff.Added, New: src.file("zz", file{body: "2\n"}, true), Content: true}}))
 	if strings.Count(out.String(), "\n"+api.PatchLost+`"m\012": cannot open`) != 1 {
 		t.Errorf("the patch says\n%s", out.String())
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"stepbox/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -65,9 +67,7 @@ func TestPublish(t *testing.T) {
 	p := New(inside)
 	defer p.Close()
 	at, err := p.Publish(3000, 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for range 2 {
 		if got := ask(t, at, "hello"); got != "hello at 3000" {
 			t.Errorf("it answers %q", got)
@@ -80,13 +80,9 @@ func TestPublish(t *testing.T) {
 		t.Errorf("it is published again, at %d", again)
 	}
 	silent, err := p.Publish(2, 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	conn, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", silent))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	if !p.Unpublish(2) || p.Unpublish(2) {
 		t.Error("it isn't unpublished once")
@@ -95,9 +91,7 @@ func TestPublish(t *testing.T) {
 		t.Error("what is open goes on")
 	}
 	nobody, err := p.Publish(1, 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got := ask(t, nobody, "x"); got != "" {
 		t.Errorf("nobody answers %q", got)
 	}
@@ -107,9 +101,7 @@ func TestPublish(t *testing.T) {
 // addresses aren't listened at.
 func TestTaken(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	taken := l.Addr().(*net.TCPAddr).Port
 	p := New(inside)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 )
@@ -52,12 +53,12 @@ func TestAttacks(t *testing.T) {
 		"a link to nothing":              {nil, "x", func(*world) State { return link("") }, "no link"},
 		"a huge file that nobody stored": {nil, "x", func(*world) State { return State{Kind: manifest.KindFile, Size: 1 << 62, Hash: content.Hash{1}} }, "can't be written"},
 		"a link where a file was seen":   {func(w *world, out string) { w.link(out+"/victim", "x") }, "x", file, "is there as a symlink"},
-		"a FIFO where nothing was seen":  {func(w *world, out string) { must(w.t, unix.Mkfifo(filepath.Join(w.root, "x"), 0o600)) }, "x", file, "is there as a fifo"},
+		"a FIFO where nothing was seen":  {func(w *world, out string) { must.OK(w.t, unix.Mkfifo(filepath.Join(w.root, "x"), 0o600)) }, "x", file, "is there as a fifo"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			outside := filepath.Join(filepath.Dir(w.root), "outside")
-			must(t, os.Mkdir(outside, 0o755), os.WriteFile(filepath.Join(outside, "victim"), []byte("mine"), 0o644))
+			must.OK(t, os.Mkdir(outside, 0o755), os.WriteFile(filepath.Join(outside, "victim"), []byte("mine"), 0o644))
 			if test.set != nil {
 				test.set(w, outside)
 			}
@@ -75,7 +76,7 @@ func TestAttacks(t *testing.T) {
 
 func (w *world) link(target, path string) {
 	w.t.Helper()
-	must(w.t, os.Symlink(target, filepath.Join(w.root, path)))
+	must.OK(w.t, os.Symlink(target, filepath.Join(w.root, path)))
 }
 
 // Names that only look like git's are an agent's to use.
@@ -92,18 +93,18 @@ func TestNever(t *testing.T) {
 func TestLinksAndRights(t *testing.T) {
 	w := newWorld(t)
 	w.write("a", "old", 0o644)
-	must(t, os.Link(filepath.Join(w.root, "a"), filepath.Join(filepath.Dir(w.root), "other")))
+	must.OK(t, os.Link(filepath.Join(w.root, "a"), filepath.Join(filepath.Dir(w.root), "other")))
 	steps := w.steps(map[string]State{"a": w.bodies.file("new", 0o4755), "b": w.bodies.file("b", 0o2755), "c": w.bodies.file("c", 0o1777)})
 	_, _, err := w.carry(steps)
-	must(t, err)
+	must.OK(t, err)
 	other, err := os.ReadFile(filepath.Join(filepath.Dir(w.root), "other"))
-	must(t, err)
+	must.OK(t, err)
 	if string(other) != "old" || w.read("a") != "new" {
 		t.Errorf("the other name has %q, the path %q", other, w.read("a"))
 	}
 	for name, want := range map[string]os.FileMode{"a": 0o755, "b": 0o755, "c": 0o777} {
 		info, err := os.Lstat(filepath.Join(w.root, name))
-		must(t, err)
+		must.OK(t, err)
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, not %v", name, info.Mode(), want)
 		}
@@ -121,14 +122,14 @@ func TestAttributesStay(t *testing.T) {
 	gid := os.Getegid()
 	if os.Geteuid() == 0 {
 		gid = 12345
-		must(t, os.Chown(path, 12345, gid))
+		must.OK(t, os.Chown(path, 12345, gid))
 	}
 	_, _, err := w.carry(w.steps(map[string]State{"a": w.bodies.file("new", 0o600)}))
-	must(t, err)
+	must.OK(t, err)
 	var b [16]byte
 	n, err := unix.Getxattr(path, "user.note", b[:])
 	var st unix.Stat_t
-	must(t, err, unix.Stat(path, &st))
+	must.OK(t, err, unix.Stat(path, &st))
 	if string(b[:n]) != "mine" || int(st.Gid) != gid || st.Mode&0o7777 != 0o600 {
 		t.Errorf("it has note %q, group %d, mode %o", b[:n], st.Gid, st.Mode)
 	}
@@ -138,17 +139,17 @@ func TestAttributesStay(t *testing.T) {
 // everything, and the other one isn't touched.
 func TestProjectMoved(t *testing.T) {
 	for name, move := range map[string]func(w *world, aside string){
-		"renamed": func(w *world, aside string) { must(w.t, os.Rename(w.root, aside)) },
+		"renamed": func(w *world, aside string) { must.OK(w.t, os.Rename(w.root, aside)) },
 		"replaced": func(w *world, aside string) {
-			must(w.t, os.Rename(w.root, aside), os.Mkdir(w.root, 0o755), os.WriteFile(filepath.Join(w.root, "a"), []byte("one"), 0o644))
+			must.OK(w.t, os.Rename(w.root, aside), os.Mkdir(w.root, 0o755), os.WriteFile(filepath.Join(w.root, "a"), []byte("one"), 0o644))
 		},
-		"a link": func(w *world, aside string) { must(w.t, os.Rename(w.root, aside), os.Symlink(aside, w.root)) },
+		"a link": func(w *world, aside string) { must.OK(w.t, os.Rename(w.root, aside), os.Symlink(aside, w.root)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.write("a", "one", 0o644)
 			first, _, err := w.carry(w.steps(map[string]State{"b": w.bodies.file("b", 0o644)}))
-			must(t, err)
+			must.OK(t, err)
 			f := w.open()
 			defer f.Close()
 			steps := w.steps(map[string]State{"a": w.bodies.file("two", 0o644)})
@@ -187,7 +188,7 @@ func TestProjectMovedMeanwhile(t *testing.T) {
 	n := 0
 	crashed = func() {
 		if n++; n == 8 {
-			must(t, os.Rename(w.root, w.root+"-aside"))
+			must.OK(t, os.Rename(w.root, w.root+"-aside"))
 		}
 	}
 	_, err := f.Carry(t.Context(), w.in, "first", steps, nil)
@@ -198,19 +199,19 @@ func TestProjectMovedMeanwhile(t *testing.T) {
 	if d := treeOf(t, w.root+"-aside").diff(before); d != "" {
 		t.Errorf("left:\n%s", d)
 	}
-	must(t, os.Rename(w.root+"-aside", w.root))
+	must.OK(t, os.Rename(w.root+"-aside", w.root))
 	if !dying(12, func() { _, _ = f.Carry(t.Context(), w.in, "second", steps, nil) }) {
 		t.Fatal("it had fewer changes")
 	}
-	must(t, os.Rename(w.root, w.root+"-aside"), os.Mkdir(w.root, 0o755))
+	must.OK(t, os.Rename(w.root, w.root+"-aside"), os.Mkdir(w.root, 0o755))
 	got, err := w.in.Recover(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	if len(got) != 1 || !errors.Is(got[0].Err, ErrMoved) || len(treeOf(t, w.root)) > 0 {
 		t.Fatalf("recovered %+v", got)
 	}
-	must(t, os.Remove(w.root), os.Rename(w.root+"-aside", w.root))
+	must.OK(t, os.Remove(w.root), os.Rename(w.root+"-aside", w.root))
 	got, err = w.in.Recover(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	if len(got) != 1 || got[0].Err != nil {
 		t.Fatalf("recovered %+v", got)
 	}
@@ -221,7 +222,7 @@ func TestLook(t *testing.T) {
 	w := newWorld(t)
 	w.write("sub/file", "text", 0o4755)
 	w.link("file", "sub/link")
-	must(t, unix.Mkfifo(filepath.Join(w.root, "fifo"), 0o600))
+	must.OK(t, unix.Mkfifo(filepath.Join(w.root, "fifo"), 0o600))
 	f := w.open()
 	defer f.Close()
 	for path, want := range map[string]State{
@@ -229,13 +230,13 @@ func TestLook(t *testing.T) {
 		"sub/link/x": {}, "sub/file/x": {}, "nowhere/x": {}, "": dirState(0o755),
 	} {
 		got, err := f.Look(t.Context(), path)
-		must(t, err)
+		must.OK(t, err)
 		if got.Kind != want.Kind || want.Kind != manifest.KindFIFO && !got.Same(want) {
 			t.Errorf("%q is %+v, not %+v", path, got, want)
 		}
 	}
 	got, err := f.Keep(t.Context(), "sub/file", w.bodies)
-	must(t, err)
+	must.OK(t, err)
 	if got.Mode != 0o4755 || got.Hash != content.Sum([]byte("text")) || !w.bodies.has(got.Hash) || got.MTime.Sec == 0 {
 		t.Errorf("the file is %+v", got)
 	}
@@ -245,9 +246,9 @@ func TestLook(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	big, err := os.Create(filepath.Join(w.root, "big"))
-	must(t, err, big.Truncate(8<<20))
+	must.OK(t, err, big.Truncate(8<<20))
 	_, err = big.WriteAt([]byte("x"), 7<<20)
-	must(t, err, big.Close())
+	must.OK(t, err, big.Close())
 	if _, err := f.Look(ctx, "big"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -260,15 +261,15 @@ func TestCaseFolding(t *testing.T) {
 	}
 	w := newWorld(t)
 	image := filepath.Join(filepath.Dir(w.root), "image")
-	must(t, os.WriteFile(image, nil, 0o600), os.Truncate(image, 32<<20))
+	must.OK(t, os.WriteFile(image, nil, 0o600), os.Truncate(image, 32<<20))
 	if out, err := exec.CommandContext(t.Context(), "mkfs.ext4", "-q", "-O", "casefold", image).CombinedOutput(); err != nil {
 		t.Skipf("no file system that folds case can be made here: %v %s", err, out)
 	}
 	if out, err := exec.CommandContext(t.Context(), "mount", "-o", "loop", image, w.root).CombinedOutput(); err != nil {
 		t.Skipf("no file system that folds case can be mounted here: %v %s", err, out)
 	}
-	defer func() { must(t, unix.Unmount(w.root, 0)) }()
-	must(t, os.Remove(filepath.Join(w.root, "lost+found")))
+	defer func() { must.OK(t, unix.Unmount(w.root, 0)) }()
+	must.OK(t, os.Remove(filepath.Join(w.root, "lost+found")))
 	if out, err := exec.CommandContext(t.Context(), "chattr", "+F", w.root).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}

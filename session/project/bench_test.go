@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/e2e/pairstest"
@@ -68,16 +69,16 @@ func benchCarry(b *testing.B, files int) {
 	root, repo, to := filepath.Join(top, "project"), filepath.Join(top, "repo"), filepath.Join(top, "to")
 	versions := [2]string{filepath.Join(top, "old"), filepath.Join(top, "new")}
 	for _, d := range []string{string(bodies), root, repo, to, versions[0], versions[1]} {
-		must(b, os.Mkdir(d, 0o755))
+		must.OK(b, os.Mkdir(d, 0o755))
 	}
 	name := func(i int) string { return fmt.Sprintf("d%03d/file%05d.txt", i/100, i) }
 	states := [2][]State{}
 	for v, dir := range versions {
 		for i := range files {
 			text := bytes.Repeat([]byte(fmt.Sprintf("version %d of line %d\n", v, i)), 100+i%100)
-			must(b, os.MkdirAll(filepath.Dir(filepath.Join(dir, name(i))), 0o755), os.WriteFile(filepath.Join(dir, name(i)), text, 0o644))
+			must.OK(b, os.MkdirAll(filepath.Dir(filepath.Join(dir, name(i))), 0o755), os.WriteFile(filepath.Join(dir, name(i)), text, 0o644))
 			h, size, err := bodies.Put(b.Context(), bytes.NewReader(text))
-			must(b, err)
+			must.OK(b, err)
 			states[v] = append(states[v], State{Kind: 1, Meta: manifest.Meta{Mode: 0o644}, Size: size, Hash: h})
 		}
 	}
@@ -100,7 +101,7 @@ func benchCarry(b *testing.B, files int) {
 	run(top, "rsync", "-a", versions[0]+"/", root+"/")
 	run(top, "rsync", "-a", versions[0]+"/", to+"/")
 	f, err := Open(root)
-	must(b, err)
+	must.OK(b, err)
 	defer f.Close()
 	in := Journals{Dir: filepath.Join(top, "journals"), Bodies: bodies}
 	at := map[string]int{}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 )
@@ -86,7 +87,7 @@ func TestKilledProcess(t *testing.T) {
 			break
 		}
 		got, err := w.in.Recover(t.Context())
-		must(t, err)
+		must.OK(t, err)
 		if len(got) != 1 || got[0].Err != nil || len(got[0].Left) > 0 {
 			t.Fatalf("killed at %d: recovered %+v", n, got)
 		}
@@ -98,7 +99,7 @@ func TestKilledProcess(t *testing.T) {
 			t.Fatalf("killed at %d, and it is %s:\n%s", n, got[0].Phase, d)
 		}
 		seen[got[0].Phase]++
-		must(t, w.in.Remove("k"))
+		must.OK(t, w.in.Remove("k"))
 	}
 	if seen[Done] == 0 || seen[Failed] == 0 {
 		t.Errorf("it wasn't killed on both sides of the line: %v", seen)
@@ -187,7 +188,7 @@ func TestBodies(t *testing.T) {
 		}
 	}
 	refs, err := content.Refs(t.Context(), w.bodies, large.Hash, large.Size)
-	must(t, err)
+	must.OK(t, err)
 	chunk := w.bodies.bodies[refs[1]]
 	delete(w.bodies.bodies, gone.Hash)
 	delete(w.bodies.bodies, refs[1])
@@ -197,23 +198,23 @@ func TestBodies(t *testing.T) {
 	check("three have other bytes", `"a" can't be written`, 3)
 	w.bodies.bodies[gone.Hash], w.bodies.bodies[refs[1]], w.bodies.bodies[wrong.Hash] = []byte("gone"), chunk, []byte("wrong")
 	_, _, err = w.carry(steps)
-	must(t, err)
+	must.OK(t, err)
 }
 
 // large stores a content of that many bytes and says its state.
 func (w *world) large(text string, size int64) State {
 	w.t.Helper()
 	path := filepath.Join(filepath.Dir(w.root), "large")
-	must(w.t, os.WriteFile(path, []byte(text), 0o600), os.Truncate(path, size))
+	must.OK(w.t, os.WriteFile(path, []byte(text), 0o600), os.Truncate(path, size))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	must(w.t, err)
+	must.OK(w.t, err)
 	_, err = f.WriteAt([]byte(text+" at its end"), size-100)
-	must(w.t, err, f.Close())
+	must.OK(w.t, err, f.Close())
 	outer, err := Open(filepath.Dir(w.root))
-	must(w.t, err)
+	must.OK(w.t, err)
 	defer outer.Close()
 	s, err := outer.Keep(w.t.Context(), "large", w.bodies)
-	must(w.t, err, os.Remove(path))
+	must.OK(w.t, err, os.Remove(path))
 	s.Mode = 0o644
 	return s
 }
@@ -240,7 +241,7 @@ func TestSparse(t *testing.T) {
 			last = p
 		}
 	})
-	must(t, err)
+	must.OK(t, err)
 	if last.Part != 1<<30 || last.Whole != 1<<30 {
 		t.Errorf("it told %+v at last", last)
 	}
@@ -248,12 +249,12 @@ func TestSparse(t *testing.T) {
 		t.Errorf("it is %d bytes long and takes %d", size, used)
 	}
 	got, err := f.Look(t.Context(), "big")
-	must(t, err)
+	must.OK(t, err)
 	if !got.Same(s) {
 		t.Errorf("it is %+v, not %+v", got, s)
 	}
 	_, err = f.Undo(t.Context(), w.in, "big", nil)
-	must(t, err)
+	must.OK(t, err)
 	if len(treeOf(t, w.root)) > 0 {
 		t.Error("it is still there")
 	}
@@ -277,7 +278,7 @@ func TestManyFiles(t *testing.T) {
 	}
 	w.put(nil)
 	name, _, err := w.carry(steps)
-	must(t, err)
+	must.OK(t, err)
 	if d := treeOf(t, w.root).diff(treeFor(news)); d != "" {
 		t.Fatal(d)
 	}
@@ -289,17 +290,17 @@ func TestManyFiles(t *testing.T) {
 	crashed = func() { changes++ }
 	second, _, err := w.carry(steps)
 	crashed = nil
-	must(t, err)
+	must.OK(t, err)
 	if changes < many || changes > 6*many {
 		t.Errorf("%d files were written with %d calls that change something", many, changes)
 	}
 	_, err = w.undo(second)
-	must(t, err)
+	must.OK(t, err)
 	if d := treeOf(t, w.root).diff(treeFor(news)); d != "" {
 		t.Fatal(d)
 	}
 	_, err = w.undo(name)
-	must(t, err)
+	must.OK(t, err)
 	if left := treeOf(t, w.root); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
@@ -311,9 +312,9 @@ func TestUndoLater(t *testing.T) {
 	w := newWorld(t)
 	w.write("a", "old", 0o640)
 	first, _, err := w.carry(w.steps(map[string]State{"a": w.bodies.file("new", 0o600), "d": dirState(0o755), "d/x": w.bodies.file("x", 0o644)}))
-	must(t, err)
+	must.OK(t, err)
 	_, _, err = w.carry(w.steps(map[string]State{"b": w.bodies.file("b", 0o644)}))
-	must(t, err)
+	must.OK(t, err)
 	w.write("a", "mine", 0o600)
 	_, err = w.undo(first)
 	var refused *RefusedError
@@ -323,7 +324,7 @@ func TestUndoLater(t *testing.T) {
 	w.write("a", "new", 0o600)
 	w.write("d/mine", "mine", 0o644)
 	res, err := w.undo(first)
-	must(t, err)
+	must.OK(t, err)
 	if len(res) != 1 || res[0].Path != "d" {
 		t.Errorf("left: %+v", res)
 	}
@@ -336,13 +337,13 @@ func TestUndoLater(t *testing.T) {
 		t.Errorf("twice: %v", err)
 	}
 	j, err := w.in.Read(first)
-	must(t, err)
+	must.OK(t, err)
 	names, err := w.in.List()
-	must(t, err)
+	must.OK(t, err)
 	if j.Phase != Undone || j.Project != w.root || len(j.Steps) != 3 || len(names) != 2 {
 		t.Errorf("%+v %v", j, names)
 	}
-	must(t, w.in.Remove(first))
+	must.OK(t, w.in.Remove(first))
 	if _, err := w.in.Read(first); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("removed: %v", err)
 	}
@@ -356,12 +357,12 @@ func TestAlreadySo(t *testing.T) {
 	steps := w.steps(map[string]State{"a": w.bodies.file("new", 0o644), "b": {}})
 	w.write("a", "new", 0o644)
 	name, _, err := w.carry(steps)
-	must(t, err)
+	must.OK(t, err)
 	if j, err := w.in.Read(name); err != nil || len(j.Steps) != 1 || j.Steps[0].Path != "b" {
 		t.Errorf("%+v %v", j, err)
 	}
 	_, err = w.undo(name)
-	must(t, err)
+	must.OK(t, err)
 	if w.read("a") != "new" || w.read("b") != "old" {
 		t.Error("undone what was so before")
 	}
@@ -433,9 +434,9 @@ func TestAsUnprivileged(t *testing.T) {
 		return
 	}
 	home, err := os.MkdirTemp("", "stepbox-project-")
-	must(t, err)
+	must.OK(t, err)
 	defer os.RemoveAll(home)
-	must(t, os.Mkdir(filepath.Join(home, "tmp"), 0o700), os.Chown(home, otherUID, otherUID), os.Chown(filepath.Join(home, "tmp"), otherUID, otherUID))
+	must.OK(t, os.Mkdir(filepath.Join(home, "tmp"), 0o700), os.Chown(home, otherUID, otherUID), os.Chown(filepath.Join(home, "tmp"), otherUID, otherUID))
 	args := []string{"-test.v=" + fmt.Sprint(testing.Verbose()), "-test.timeout=8m", "-rapid.nofailfile", "-test.skip=^(TestManyFiles|TestEditorAnywhere)$"}
 	if r := flag.Lookup("test.run").Value.String(); r != "" {
 		args = append(args, "-test.run="+r)
@@ -453,7 +454,7 @@ func TestAsUnprivileged(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	w := newWorld(t)
 	name, _, err := w.carry([]Step{{Path: "d", New: dirState(0)}, {Path: "d/f", New: w.bodies.file("f", 0)}, {Path: "g", New: w.bodies.file("g", 0o022)}})
-	must(t, err)
+	must.OK(t, err)
 	want := tree{"d": "dir 500", "d/f": "file 400 " + content.Sum([]byte("f")).String(), "g": "file 422 " + content.Sum([]byte("g")).String()}
 	if d := treeOf(t, w.root).diff(want); d != "" {
 		t.Error(d)
@@ -487,26 +488,26 @@ func TestSpoiltJournal(t *testing.T) {
 		t.Errorf("removed one to recover: %v", err)
 	}
 	found, err := w.in.find("dead")
-	must(t, err)
+	must.OK(t, err)
 	path := found[0].file(found[0].stage)
 	raw, err := os.ReadFile(path)
-	must(t, err)
+	must.OK(t, err)
 	for i := range raw {
 		if _, err := decodeRecord(raw[:i]); err == nil {
 			t.Fatalf("the first %d of %d bytes are a journal", i, len(raw))
 		}
 	}
 	raw[len(raw)/2] ^= 1
-	must(t, os.WriteFile(path, raw, 0o600))
+	must.OK(t, os.WriteFile(path, raw, 0o600))
 	got, err := w.in.Recover(t.Context())
-	must(t, err)
+	must.OK(t, err)
 	if len(got) != 1 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), "checksum") || got[0].Name != "dead" {
 		t.Errorf("recovered: %+v", got)
 	}
 	if _, _, err := w.carry([]Step{{Path: "b", New: w.bodies.file("b", 0o644)}}); err != nil {
 		t.Errorf("another: %v", err)
 	}
-	must(t, w.in.Remove("dead"))
+	must.OK(t, w.in.Remove("dead"))
 	if names, err := w.in.List(); err != nil || len(names) != 1 {
 		t.Errorf("%v %v", names, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/inode"
 	"stepbox/runner/overlay/manifest"
 )
@@ -36,7 +37,7 @@ func (w *world) adorn(rt *rapid.T, states map[string]State) {
 		if at := filepath.Join(w.root, p); states[p].Kind == manifest.KindFile && rapid.Bool().Draw(rt, "links") {
 			for _, q := range paths {
 				if q != p && states[q].Same(states[p]) && rapid.Bool().Draw(rt, "linked") && writable(filepath.Dir(filepath.Join(w.root, q))) {
-					must(w.t, os.Remove(filepath.Join(w.root, q)), os.Link(at, filepath.Join(w.root, q)))
+					must.OK(w.t, os.Remove(filepath.Join(w.root, q)), os.Link(at, filepath.Join(w.root, q)))
 				}
 			}
 		}
@@ -48,26 +49,26 @@ func (w *world) adorn(rt *rapid.T, states map[string]State) {
 			states[p] = s
 		}
 		ts := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: rapid.Int64Range(0, 1_700_000_000).Draw(rt, "sec"), Nsec: rapid.Int64Range(0, 999_999_999).Draw(rt, "nsec")}}
-		must(w.t, unix.UtimesNanoAt(unix.AT_FDCWD, at, ts, unix.AT_SYMLINK_NOFOLLOW))
+		must.OK(w.t, unix.UtimesNanoAt(unix.AT_FDCWD, at, ts, unix.AT_SYMLINK_NOFOLLOW))
 	}
 }
 
 func adornOne(t testing.TB, rt *rapid.T, at string, s State) uint32 {
-	must(t, unix.Chmod(at, 0o700))
+	must.OK(t, unix.Chmod(at, 0o700))
 	if rapid.Bool().Draw(rt, "attribute") {
-		must(t, unix.Setxattr(at, "user.of\x01person", []byte("a\x00value"), 0))
+		must.OK(t, unix.Setxattr(at, "user.of\x01person", []byte("a\x00value"), 0))
 	}
 	if s.Kind == manifest.KindDir && rapid.Bool().Draw(rt, "default list") {
-		must(t, unix.Setxattr(at, manifest.ACLDefault, aclOfOne, 0))
+		must.OK(t, unix.Setxattr(at, manifest.ACLDefault, aclOfOne, 0))
 	}
 	if rapid.Bool().Draw(rt, "list") {
-		must(t, unix.Setxattr(at, manifest.ACLAccess, aclOfOne, 0))
+		must.OK(t, unix.Setxattr(at, manifest.ACLAccess, aclOfOne, 0))
 	}
 	if os.Geteuid() == 0 && rapid.Bool().Draw(rt, "owned") {
-		must(t, os.Chown(at, 7, 8))
+		must.OK(t, os.Chown(at, 7, 8))
 	}
 	mode := s.Mode | rapid.SampledFrom([]uint32{0, unix.S_ISUID, unix.S_ISGID, unix.S_ISVTX, 0o7000}).Draw(rt, "set-ids")
-	must(t, unix.Chmod(at, mode))
+	must.OK(t, unix.Chmod(at, mode))
 	return mode
 }
 
@@ -83,11 +84,11 @@ func inodesOf(t testing.TB, root string) tree {
 	out[""] = "the project"
 	for _, p := range slices.SortedFunc(keys(out), order) {
 		fd, err := unix.Open(filepath.Join(root, p), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		must(t, err)
+		must.OK(t, err)
 		var st unix.Stat_t
-		must(t, inode.Fstat(fd, &st))
+		must.OK(t, inode.Fstat(fd, &st))
 		m, err := inode.MetaOf(fd, &st)
-		must(t, err, unix.Close(fd))
+		must.OK(t, err, unix.Close(fd))
 		if _, ok := first[st.Ino]; !ok {
 			first[st.Ino] = p
 		}
@@ -120,12 +121,12 @@ func TestOwnerOfAnother(t *testing.T) {
 	}
 	at := filepath.Join(t.TempDir(), "x")
 	f, err := os.Create(at)
-	must(t, err)
+	must.OK(t, err)
 	defer f.Close()
 	x := &executor{}
 	x.dress(int(f.Fd()), &s)
 	var st unix.Stat_t
-	must(t, inode.Fstat(int(f.Fd()), &st))
+	must.OK(t, inode.Fstat(int(f.Fd()), &st))
 	if st.Mode&0o7777 != 0o755 || len(x.left) != 1 || !strings.Contains(x.left[0].Text, "owner 1:1") {
 		t.Errorf("mode %04o, left %q", st.Mode, x.left)
 	}
@@ -136,7 +137,7 @@ func TestOwnerOfAnother(t *testing.T) {
 func TestLinksComeBack(t *testing.T) {
 	w := newWorld(t)
 	w.write("a", "text", 0o644)
-	must(t, os.Mkdir(filepath.Join(w.root, "d"), 0o755), os.Link(filepath.Join(w.root, "a"), filepath.Join(w.root, "d/b")), os.Link(filepath.Join(w.root, "a"), filepath.Join(w.root, "c")))
+	must.OK(t, os.Mkdir(filepath.Join(w.root, "d"), 0o755), os.Link(filepath.Join(w.root, "a"), filepath.Join(w.root, "d/b")), os.Link(filepath.Join(w.root, "a"), filepath.Join(w.root, "c")))
 	before := inodesOf(t, w.root)
 	for _, news := range []map[string]State{
 		{"a": {}}, {"a": {}, "c": {}}, {"a": {}, "c": {}, "d": {}, "d/b": {}}, {"a": w.bodies.file("own", 0o644), "d/b": w.bodies.file("other", 0o600)},
@@ -153,7 +154,7 @@ func TestLinksComeBack(t *testing.T) {
 		}
 	}
 	name, _, err := w.carry(w.steps(map[string]State{"a": {}, "c": {}}))
-	must(t, err)
+	must.OK(t, err)
 	w.write("d/b", "typed", 0o644)
 	left, err := w.undo(name)
 	if err != nil || w.read("a") != "text" || w.read("c") != "text" || w.read("d/b") != "typed" {

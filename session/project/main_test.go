@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 )
@@ -83,12 +84,6 @@ func dirState(mode uint32) State {
 	return State{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: mode}}
 }
 func link(target string) State { return State{Kind: manifest.KindSymlink, Target: target} }
-func must(t testing.TB, err ...error) {
-	t.Helper()
-	if err := errors.Join(err...); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // tree is what a folder has: by path, kind, permissions, content or target.
 type tree map[string]string
@@ -100,29 +95,29 @@ func treeOf(t testing.TB, root string) tree {
 	var walk func(string)
 	walk = func(dir string) {
 		entries, err := os.ReadDir(filepath.Join(root, dir))
-		must(t, err)
+		must.OK(t, err)
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
 			info, err := e.Info()
-			must(t, err)
+			must.OK(t, err)
 			full := filepath.Join(root, path)
 			switch mode := info.Mode(); {
 			case mode.IsRegular():
 				b, err := readAnyway(full, mode)
-				must(t, err)
+				must.OK(t, err)
 				out[path] = fmt.Sprintf("file %o %s", mode.Perm(), content.Sum(b))
 			case mode.IsDir():
 				out[path] = fmt.Sprintf("dir %o", mode.Perm())
 				if mode.Perm()&0o500 != 0o500 {
-					must(t, os.Chmod(full, 0o700))
+					must.OK(t, os.Chmod(full, 0o700))
 				}
 				walk(path)
 				if mode.Perm()&0o500 != 0o500 {
-					must(t, os.Chmod(full, mode.Perm()))
+					must.OK(t, os.Chmod(full, mode.Perm()))
 				}
 			case mode&fs.ModeSymlink != 0:
 				target, err := os.Readlink(full)
-				must(t, err)
+				must.OK(t, err)
 				out[path] = "link " + target
 			default:
 				out[path] = mode.String()
@@ -178,7 +173,7 @@ func fastWorld(t testing.TB) *world {
 	if err != nil {
 		return newWorld(t)
 	}
-	t.Cleanup(func() { must(t, os.RemoveAll(top)) })
+	t.Cleanup(func() { must.OK(t, os.RemoveAll(top)) })
 	return worldIn(t, top)
 }
 
@@ -186,27 +181,27 @@ func worldIn(t testing.TB, top string) *world {
 	t.Helper()
 	w := &world{t: t, root: filepath.Join(top, "project"), bodies: newMemory()}
 	w.in = Journals{Dir: filepath.Join(top, "journals"), Bodies: w.bodies}
-	must(t, os.Mkdir(w.root, 0o755), os.Mkdir(w.in.Dir, 0o700))
+	must.OK(t, os.Mkdir(w.root, 0o755), os.Mkdir(w.in.Dir, 0o700))
 	return w
 }
 
 func (w *world) open() *Folder {
 	w.t.Helper()
 	f, err := Open(w.root)
-	must(w.t, err)
+	must.OK(w.t, err)
 	return f
 }
 
 func (w *world) write(path, text string, mode uint32) {
 	w.t.Helper()
 	full := filepath.Join(w.root, path)
-	must(w.t, os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o600), unix.Chmod(full, mode))
+	must.OK(w.t, os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o600), unix.Chmod(full, mode))
 }
 
 func (w *world) read(path string) string {
 	w.t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.root, path))
-	must(w.t, err)
+	must.OK(w.t, err)
 	return string(b)
 }
 
@@ -218,7 +213,7 @@ func (w *world) steps(news map[string]State) []Step {
 	var steps []Step
 	for path, s := range news {
 		old, err := f.Look(w.t.Context(), path)
-		must(w.t, err)
+		must.OK(w.t, err)
 		steps = append(steps, Step{path, old, s})
 	}
 	return steps
@@ -244,16 +239,16 @@ func (w *world) undo(name string) ([]manifest.Problem, error) {
 // clear empties the project, whatever its modes.
 func (w *world) clear() {
 	w.t.Helper()
-	must(w.t, filepath.WalkDir(w.root, func(p string, d fs.DirEntry, err error) error {
+	must.OK(w.t, filepath.WalkDir(w.root, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			return os.Chmod(p, 0o755)
 		}
 		return err
 	}))
 	entries, err := os.ReadDir(w.root)
-	must(w.t, err)
+	must.OK(w.t, err)
 	for _, e := range entries {
-		must(w.t, os.RemoveAll(filepath.Join(w.root, e.Name())))
+		must.OK(w.t, os.RemoveAll(filepath.Join(w.root, e.Name())))
 	}
 }
 
@@ -282,16 +277,16 @@ func (w *world) put(states map[string]State) {
 		full := filepath.Join(w.root, p)
 		switch s := states[p]; s.Kind {
 		case manifest.KindDir:
-			must(w.t, os.Mkdir(full, 0o700))
+			must.OK(w.t, os.Mkdir(full, 0o700))
 		case manifest.KindSymlink:
-			must(w.t, os.Symlink(s.Target, full))
+			must.OK(w.t, os.Symlink(s.Target, full))
 		case manifest.KindFile:
-			must(w.t, os.WriteFile(full, w.bodies.bodies[s.Hash], 0o600), os.Chmod(full, os.FileMode(s.Mode)))
+			must.OK(w.t, os.WriteFile(full, w.bodies.bodies[s.Hash], 0o600), os.Chmod(full, os.FileMode(s.Mode)))
 		}
 	}
 	for i := len(paths) - 1; i >= 0; i-- {
 		if s := states[paths[i]]; s.Kind == manifest.KindDir {
-			must(w.t, os.Chmod(filepath.Join(w.root, paths[i]), os.FileMode(s.Mode)))
+			must.OK(w.t, os.Chmod(filepath.Join(w.root, paths[i]), os.FileMode(s.Mode)))
 		}
 	}
 }
@@ -316,6 +311,6 @@ func between(from, to map[string]State) (steps []Step) {
 func sparse(t testing.TB, path string) (size, blocks int64) {
 	t.Helper()
 	var st unix.Stat_t
-	must(t, unix.Lstat(path, &st))
+	must.OK(t, unix.Lstat(path, &st))
 	return st.Size, st.Blocks * 512
 }

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/manifest"
 )
 
@@ -93,7 +94,7 @@ func TestHistories(t *testing.T) {
 			if d := inodesOf(t, w.root).diff(before[i]); d != "" {
 				rt.Fatalf("undone:\n%s", d)
 			}
-			must(t, w.in.Remove(names[i]))
+			must.OK(t, w.in.Remove(names[i]))
 		}
 	})
 }
@@ -161,7 +162,7 @@ func TestKilledAnywhere(t *testing.T) {
 	check := func(n int, undo bool) {
 		t.Helper()
 		open, err := w.in.find("")
-		must(t, err)
+		must.OK(t, err)
 		for _, r := range open {
 			if r.open() {
 				t.Fatalf("killed at %d: %s.%s is still open", n, r.name, r.stage)
@@ -171,7 +172,7 @@ func TestKilledAnywhere(t *testing.T) {
 		if errors.Is(err, os.ErrNotExist) {
 			j.Phase = Failed // it wasn't begun
 		} else {
-			must(t, err)
+			must.OK(t, err)
 		}
 		want := map[Phase]tree{Done: after, Failed: before, Undone: before}[j.Phase]
 		if want == nil {
@@ -188,13 +189,13 @@ func TestKilledAnywhere(t *testing.T) {
 			f := w.open()
 			defer f.Close()
 			_, err := f.Carry(t.Context(), w.in, "k", between(from, to), nil)
-			must(t, err)
+			must.OK(t, err)
 		}
 	}
 	recover := func(n int) {
 		t.Helper()
 		got, err := w.in.Recover(t.Context())
-		must(t, err)
+		must.OK(t, err)
 		for _, r := range got {
 			if r.Err != nil || len(r.Left) > 0 {
 				t.Fatalf("killed at %d: %v %+v", n, r.Err, r.Left)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
 )
@@ -23,7 +24,7 @@ func (w *world) found(text string) string {
 		return "the record"
 	}
 	where := ""
-	must(w.t, filepath.WalkDir(filepath.Dir(w.root), func(p string, d fs.DirEntry, err error) error {
+	must.OK(w.t, filepath.WalkDir(filepath.Dir(w.root), func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if b, err := os.ReadFile(p); err == nil && bytes.Equal(b, []byte(text)) {
 				where = p
@@ -37,7 +38,7 @@ func (w *world) found(text string) string {
 // beside are the names beside that are left in the project.
 func (w *world) beside() (left []string) {
 	w.t.Helper()
-	must(w.t, filepath.WalkDir(w.root, func(p string, d fs.DirEntry, err error) error {
+	must.OK(w.t, filepath.WalkDir(w.root, func(p string, d fs.DirEntry, err error) error {
 		if strings.HasPrefix(d.Name(), tempPrefix) {
 			left = append(left, p)
 		}
@@ -129,7 +130,7 @@ func editAt(t *testing.T, n, killed int, path string, edit func(w *world, path s
 		_, res, err = w.carry(steps)
 	}()
 	again, rerr := w.in.Recover(t.Context())
-	must(t, rerr)
+	must.OK(t, rerr)
 	for _, r := range again {
 		if res = append(res, r.Left...); r.Err != nil {
 			t.Fatalf("before change %d: recover: %v", n, r.Err)
@@ -220,7 +221,7 @@ func TestLivingEditor(t *testing.T) {
 		}
 		name := fmt.Sprint("round-", round)
 		_, err := f.Carry(t.Context(), w.in, name, steps, nil)
-		must(t, f.Close())
+		must.OK(t, f.Close())
 		var refused *RefusedError
 		switch {
 		case err == nil:
@@ -253,12 +254,12 @@ func TestLivingWriter(t *testing.T) {
 	steps := w.steps(map[string]State{"log": w.bodies.file("agent", 0o644), "other": w.bodies.file("agent", 0o644)})
 	before := treeOf(t, w.root)
 	logger, err := os.OpenFile(filepath.Join(w.root, "log"), os.O_WRONLY|os.O_APPEND, 0)
-	must(t, err)
+	must.OK(t, err)
 	_, _, err = w.carry(steps)
 	if err == nil || !strings.Contains(err.Error(), "open for writing") {
 		t.Errorf("with a writer: %v", err)
 	}
-	must(t, logger.Close())
+	must.OK(t, logger.Close())
 	if d := treeOf(t, w.root).diff(before); d != "" {
 		t.Errorf("written:\n%s", d)
 	}
@@ -276,7 +277,7 @@ func TestLivingWriter(t *testing.T) {
 			break
 		}
 		_, werr := logger.WriteString("late\n")
-		must(t, werr, logger.Close())
+		must.OK(t, werr, logger.Close())
 		late := "one\nlate\n"
 		if err == nil && w.read("log") == "agentlate\n" {
 			late = "agentlate\n" // it opened the new one
@@ -308,7 +309,7 @@ func TestCancelledAnywhere(t *testing.T) {
 		}
 		f := w.open()
 		res, err := f.Carry(ctx, w.in, fmt.Sprint("c-", n), between(from, to), nil)
-		must(t, f.Close())
+		must.OK(t, f.Close())
 		crashed = nil
 		cancel()
 		want := treeFor(to)
@@ -350,7 +351,7 @@ func TestOneAtATime(t *testing.T) {
 	}
 	_, _, err := w.carry(w.steps(map[string]State{"a": w.bodies.file("two", 0o644)}))
 	crashed = nil
-	must(t, err)
+	must.OK(t, err)
 	// Another project isn't held up, and one that was left half-way is mended first.
 	steps := w.steps(map[string]State{"a": w.bodies.file("three", 0o644)})
 	f := w.open()

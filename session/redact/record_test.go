@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/redact"
 )
 
@@ -180,9 +181,7 @@ func TestRecordingInJSON(t *testing.T) {
 			var input strings.Builder
 			e := json.NewEncoder(&input)
 			e.SetEscapeHTML(html)
-			if err := e.Encode(map[string]string{"command": "echo " + secret + "!"}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, e.Encode(map[string]string{"command": "echo " + secret + "!"}))
 			doc, _ := json.Marshal(map[string]string{"input": input.String()})
 			if got, _ := r.JSON(doc, ""); !strings.Contains(string(got), "echo •••!") {
 				t.Errorf("%q is recorded as %s", secret, got)

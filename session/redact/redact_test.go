@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/redact"
 )
 
@@ -124,13 +125,9 @@ func TestStreamRemembers(t *testing.T) {
 		return nil
 	}}
 	for range 20_000 {
-		if err := s.Add(redact.Piece[int]{Data: []byte(line), Text: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Add(redact.Piece[int]{Data: []byte(line), Text: true}))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Close())
 	if strings.Contains(out.String(), "hunter2") {
 		t.Errorf("%d are left", strings.Count(out.String(), "hunter2"))
 	}
@@ -157,14 +154,10 @@ func TestStream(t *testing.T) {
 		}}
 		for at, n := 0, 0; at < len(text); at, n = at+size, n+1 {
 			for _, p := range []redact.Piece[int]{{[]byte(text[at:min(at+size, len(text))]), true, n}, {[]byte("\x1b[1m"), false, n}} {
-				if err := s.Add(p); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, s.Add(p))
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Close())
 		if got, want := out.String(), strings.Replace(text, secret, "[redacted: GitHub token]", 1); got != want {
 			t.Errorf("pieces of %d: %d bytes came out, not %d; has the secret: %v", size, len(got), len(want), strings.Contains(got, secret))
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/replay"
@@ -56,9 +57,7 @@ func long(b *testing.B) (*store.Store, time.Duration) {
 	if err == nil {
 		j, err = st.Journal(s.ID)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	sc := screen.New(s.Cols, s.Rows)
 	rng := rand.New(rand.NewPCG(1, 2))
 	total, each, n := int64(*megabytes)<<20, *events/4, 0
@@ -81,9 +80,7 @@ func long(b *testing.B) (*store.Store, time.Duration) {
 			}
 		}
 	}
-	if err := j.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, j.Close())
 	b.Logf("%d MB printed, %d KB of keyframes, %d actions, in %v", printed>>20, keys>>10, n, time.Since(s.StartedAt).Round(time.Second))
 	return st, time.Since(s.StartedAt)
 }
@@ -162,9 +159,7 @@ func timed(b *testing.B, f func() error) {
 	before := spent(b)
 	for b.Loop() {
 		at := time.Now()
-		if err := f(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, f())
 		took = append(took, time.Since(at))
 	}
 	b.ReportMetric(float64((spent(b)-before).Microseconds())/1e3/float64(len(took)), "cpu-ms")
@@ -178,9 +173,7 @@ func timed(b *testing.B, f func() error) {
 func spent(b *testing.B) time.Duration {
 	b.Helper()
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -240,9 +233,7 @@ func BenchmarkLong(b *testing.B) {
 	ctx, c := b.Context(), client(b, st)
 	rng := rand.New(rand.NewPCG(3, 4))
 	last, err := st.LastEvent(ctx, longSession)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.Run("open", func(b *testing.B) {
 		timed(b, func() error { return whole(ctx, c) })
 	})
@@ -254,9 +245,7 @@ func BenchmarkLong(b *testing.B) {
 	})
 	b.Run("timeline-continued", func(b *testing.B) { // by 20 events
 		s, err := c.Session(ctx, longSession)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		s.State = api.SessionRunning
 		timed(b, func() error { _, err := replay.Timeline(ctx, st, s, 0, last-20); return err })
 	})
@@ -287,14 +276,10 @@ func BenchmarkLong(b *testing.B) {
 		cmd.Env = append(os.Environ(), "HOME="+b.TempDir(), "LC_ALL=C.UTF-8")
 		at := time.Now()
 		tty, err := pty.Start(cmd) // it wants one
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		defer tty.Close()
 		_, _ = io.Copy(io.Discard, tty) // EIO is its end
-		if err := cmd.Wait(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, cmd.Wait())
 		b.ReportMetric(float64(time.Since(at).Microseconds())/1e3, "once-ms")
 	})
 }
@@ -303,9 +288,7 @@ func BenchmarkLong(b *testing.B) {
 func cast(b *testing.B, st *store.Store) string {
 	b.Helper()
 	f, err := os.Create(filepath.Join(b.TempDir(), "long.cast"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	defer f.Close()
 	out := bufio.NewWriterSize(f, 1<<20)
 	enc := json.NewEncoder(out)

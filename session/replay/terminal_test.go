@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/screen"
 	"stepbox/store"
@@ -68,9 +69,7 @@ func (p *printer) again() {
 	if err == nil {
 		p.j, err = p.st.Journal(p.id)
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 }
 
 func (p *printer) keep() error {
@@ -83,25 +82,19 @@ func (p *printer) keep() error {
 
 func (p *printer) print(b []byte) {
 	p.t.Helper()
-	if err := errors.Join(p.keep(), p.j.Output(b)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.keep(), p.j.Output(b))
 	_, _ = p.screen.Write(b)
 }
 
 func (p *printer) resize(cols, rows int) {
 	p.t.Helper()
-	if err := errors.Join(p.keep(), p.j.Resize(cols, rows)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.keep(), p.j.Resize(cols, rows))
 	p.screen.Resize(cols, rows)
 }
 
 func (p *printer) close() {
 	p.t.Helper()
-	if err := p.j.Close(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.j.Close())
 }
 
 // watcher is who watches a replay.
@@ -143,9 +136,7 @@ func seek(t testing.TB, st *store.Store, id string, at time.Duration, more func(
 		if err == nil {
 			err = w.see(f)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !more(w, f) {
 			break
 		}
@@ -173,9 +164,7 @@ func reference(t testing.TB, st *store.Store, id string, cols, rows int) (at []t
 	t.Helper()
 	sc := screen.New(cols, rows)
 	for f, err := range st.ReadJournal(id) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if n := len(at); n > 0 && at[n-1] == f.At {
 			at, screens = at[:n-1], screens[:n-1]
 		}
@@ -233,9 +222,7 @@ func TestReplayShowsWhatWasLive(t *testing.T) {
 			}
 		}
 		r, err := st.Recording(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		lead := r.Lead(s.StartedAt)
 		at, want := reference(t, st, id, cols, rows)
 		for i := range at {
@@ -277,9 +264,7 @@ func killed(t testing.TB, st *store.Store, s api.Session, cut int) {
 	s.ID += "k"
 	create(t, st, s)
 	to := filepath.Join(st.SessionDir(id+"k"), "terminal")
-	if err := os.CopyFS(to, os.DirFS(filepath.Join(st.SessionDir(id), "terminal"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.CopyFS(to, os.DirFS(filepath.Join(st.SessionDir(id), "terminal"))))
 	raws, err := filepath.Glob(filepath.Join(to, "*.raw"))
 	if err != nil || len(raws) == 0 {
 		t.Fatal(raws, err)
@@ -289,9 +274,7 @@ func killed(t testing.TB, st *store.Store, s api.Session, cut int) {
 	if err == nil {
 		err = os.Truncate(last, info.Size()-int64(cut))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // A session that is removed while it is replayed is said to be, and not to be damaged.
@@ -310,17 +293,13 @@ func TestRemovedWhileReplayed(t *testing.T) {
 		}
 		said := ""
 		for f, err := range Terminal(t.Context(), st, s.ID, 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if f.Kind == api.FrameTime && removed {
 				if err := st.Remove(t.Context(), s.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
 					t.Fatal(err)
 				}
 			}
-			if err := os.RemoveAll(st.SessionDir(s.ID)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.RemoveAll(st.SessionDir(s.ID)))
 			if f.Kind == api.FrameDamage {
 				said += string(f.Data)
 			}
@@ -363,9 +342,7 @@ func TestTerminalMarksCommands(t *testing.T) {
 			if err == nil {
 				err = w.see(f)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, m := range f.Marks() {
 				if f.Kind == api.FrameMarks {
 					lines = append(lines, fmt.Sprintf("#%d at %d", m.Action, w.screen.Line()-m.Back))
@@ -411,9 +388,7 @@ func TestTerminalMarksTheLast(t *testing.T) {
 	for from, want := range map[time.Duration]int{0: 2*mostMarks + 5, End: mostMarks} {
 		n, last := 0, 0
 		for f, err := range Terminal(t.Context(), st, s.ID, from) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if f.Kind == api.FrameMarks {
 				for _, m := range f.Marks() {
 					n, last = n+1, m.Action

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/store"
 )
@@ -24,9 +25,7 @@ func record(t testing.TB, st *store.Store, id, event string, kind store.Kind, ke
 	if err == nil {
 		events, err = st.Append(t.Context(), id, store.Fact{Kind: kind, Event: event, Key: key, Doc: doc})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return events[0].Seq
 }
 
@@ -66,9 +65,7 @@ func TestTimeline(t *testing.T) {
 	p.close()
 
 	got, err := Timeline(t.Context(), st, s, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	until := time.Duration(-1)
 	for i := range got.Marks {
 		m := &got.Marks[i]
@@ -136,9 +133,7 @@ func TestTimelineIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Timeline(t.Context(), st, s, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	count := make(map[api.MarkKind]int)
 	for _, m := range got.Marks {
 		if count[m.Kind]++; m.Kind == api.MarkDenied && m.Text == "" {
@@ -186,15 +181,11 @@ func TestReplayGoesOnAfterDamage(t *testing.T) {
 				p.again()
 				<-time.After(2 * time.Millisecond) // the next file is of another time
 				r, err := st.Recording(t.Context(), s.ID)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				ends = append(ends, r.Length()+r.Lead(s.StartedAt))
 			}
 			p.close()
-			if err := c.harm(filepath.Join(st.SessionDir(s.ID), "terminal", "000002.zst")); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.harm(filepath.Join(st.SessionDir(s.ID), "terminal", "000002.zst")))
 			w := seek(t, st, s.ID, 0, toEnd)
 			if !w.ended || len(w.damage) != 1 || string(look(w.screen)) != string(look(p.screen)) {
 				t.Errorf("played from the start it ended %v, with damage %q, as %q", w.ended, w.damage, look(w.screen))
@@ -228,9 +219,7 @@ func TestRan(t *testing.T) {
 	resumed := record(t, st, s.ID, "session.started", store.KindSession, 0, s)
 	record(t, st, s.ID, "action", store.KindAction, 2, api.Action{N: 2})
 	events, err := st.Events(t.Context(), s.ID, seq, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if at, err := st.Ran(t.Context(), s.ID, resumed); err != nil || !at.Equal(events[0].At) {
 		t.Errorf("it ran until %v, %v, want %v", at, err, events[0].At)
 	}
@@ -257,9 +246,7 @@ func TestTimelineTellsWhatRan(t *testing.T) {
 		}
 	}
 	got, err := Timeline(t.Context(), st, s, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, m := range got.Marks {
 		if waited := m.Waited > 59*time.Minute; waited != (m.Key == 1 && m.Kind == api.MarkAction) || m.Took > 2*time.Minute {
 			t.Errorf("%s %d waited %v and took %v", m.Kind, m.Key, m.Waited, m.Took)
@@ -315,14 +302,10 @@ func TestTimelineContinued(t *testing.T) {
 				continue
 			}
 			more, err := Timeline(t.Context(), st, s, most, had.Last)
-			if err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err)
 			had = had.Continued(more)
 			whole, err := Timeline(t.Context(), st, s, most, 0)
-			if err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err)
 			if got, want := settled(r, had), settled(r, whole); !slices.Equal(got, want) || had.Last != whole.Last || had.More != whole.More || had.Since != 0 {
 				r.Fatalf("continued it is\n%+v, whole\n%+v", got, want)
 			}

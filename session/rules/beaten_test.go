@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
 )
@@ -20,13 +21,9 @@ commands:
   - deny: npm publish
   - deny: git push ** evil
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	project, err := policy.ParseLayer("the project's policy", "/p/.stepbox.yaml", []byte("network: [{ask: d.example.net}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []struct{ host, command, want string }{
 		{host: "x.example.org", want: "deny *.example.org (your policy, /c/policy.yaml:3)"},
 		{host: "x.example.org:443", want: "deny *.example.org"},

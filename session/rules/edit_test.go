@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
 )
@@ -92,9 +93,7 @@ func TestEdit(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if got != c.after {
 				t.Fatalf("it is\n%s\nwant\n%s", got, c.after)
 			}
@@ -147,9 +146,7 @@ func TestThereAndBack(t *testing.T) {
 		"network: [{allow: b.example.org}, # x\n]\n", "network: [# b\n  {allow: b.example.org}, {deny: c.example.org}]\n", "network: [\n  # b\n  {allow: b.example.org},\n]\n"} {
 		r := host("allow", "a.example.org:443")
 		there, err := Insert([]byte(before), r, "2026-11-24")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		back, err := Delete(there, r)
 		if err != nil || string(back) != before {
 			t.Errorf("%q came back as %q (%v)", before, back, err)
@@ -198,30 +195,30 @@ func FuzzEdit(f *testing.F) {
 func TestAdd(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real.yaml"), filepath.Join(dir, "config", "policy.yaml")
-	must(t, os.Mkdir(filepath.Dir(link), 0o755))
-	must(t, os.WriteFile(real, []byte("network: []\n"), 0o640))
-	must(t, os.Symlink(real, link))
+	must.OK(t, os.Mkdir(filepath.Dir(link), 0o755))
+	must.OK(t, os.WriteFile(real, []byte("network: []\n"), 0o640))
+	must.OK(t, os.Symlink(real, link))
 	c := Config{User: link, Project: filepath.Join(dir, Name), Trust: TrustIn(dir)}
 	r := api.Rule{Verdict: "allow", Host: "a.example.org", For: api.ExtentAlways}
-	must(t, c.Check(r))
+	must.OK(t, c.Check(r))
 	if data, _ := os.ReadFile(real); string(data) != "network: []\n" {
 		t.Errorf("only asked, it was changed: %s", data)
 	}
-	must(t, c.Add("", r))
+	must.OK(t, c.Add("", r))
 	st, err := os.Stat(real)
-	must(t, err)
+	must.OK(t, err)
 	if data, _ := os.ReadFile(link); st.Mode().Perm() != 0o640 || string(data) != "network: [{allow: a.example.org}]\n" || !c.Has(r) {
 		t.Errorf("it is %s, %s", st.Mode(), data)
 	}
 	if l, err := os.Readlink(link); err != nil || l != real {
 		t.Errorf("the link is %q (%v)", l, err)
 	}
-	must(t, c.Remove(r))
+	must.OK(t, c.Remove(r))
 	if err := c.Remove(r); !IsNone(err) {
 		t.Errorf("taken back twice: %v", err)
 	}
 	all, err := os.ReadDir(dir)
-	must(t, err)
+	must.OK(t, err)
 	if n := slices.IndexFunc(all, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".tmp") }); n >= 0 {
 		t.Errorf("%s is left", all[n].Name())
 	}
@@ -234,31 +231,31 @@ func TestRemovedWithItsFile(t *testing.T) {
 	c := Config{User: filepath.Join(dir, "policy.yaml"), Project: filepath.Join(dir, Name), Trust: TrustIn(filepath.Join(dir, "trust"))}
 	for name, e := range map[string]api.Extent{c.User: api.ExtentAlways, c.Project: api.ExtentProject} {
 		a, b := api.Rule{Verdict: "allow", Host: "a.example.org", For: e}, api.Rule{Verdict: "deny", Command: "make", For: e}
-		must(t, c.Add("made on 2026-11-24", a, b))
-		must(t, c.Remove(a))
+		must.OK(t, c.Add("made on 2026-11-24", a, b))
+		must.OK(t, c.Remove(a))
 		if data, err := os.ReadFile(name); err != nil || !strings.Contains(string(data), "deny: make") {
 			t.Errorf("with a rule left, it is %q (%v)", data, err)
 		}
-		must(t, c.Remove(b))
+		must.OK(t, c.Remove(b))
 		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left (%v)", name, err)
 		}
 		if err := c.Remove(b); !IsNone(err) {
 			t.Errorf("taken back twice: %v", err)
 		}
-		must(t, c.Add("", a), os.WriteFile(name, []byte("# mine\nnetwork:\n  - allow: a.example.org\n"), 0o644))
+		must.OK(t, c.Add("", a), os.WriteFile(name, []byte("# mine\nnetwork:\n  - allow: a.example.org\n"), 0o644))
 		if e == api.ExtentProject {
-			must(t, c.Trust.Confirm(name, Look(c).Project.Hash, ""))
+			must.OK(t, c.Trust.Confirm(name, Look(c).Project.Hash, ""))
 		}
-		must(t, c.Remove(a))
+		must.OK(t, c.Remove(a))
 		if data, err := os.ReadFile(name); err != nil || string(data) != "# mine\n" {
 			t.Errorf("with a remark left, it is %q (%v)", data, err)
 		}
 	}
 	real := filepath.Join(dir, "real.yaml")
-	must(t, os.WriteFile(real, nil, 0o600), os.Remove(c.User), os.Symlink(real, c.User))
+	must.OK(t, os.WriteFile(real, nil, 0o600), os.Remove(c.User), os.Symlink(real, c.User))
 	r := api.Rule{Verdict: "allow", Host: "a.example.org", For: api.ExtentAlways}
-	must(t, c.Add("", r), c.Remove(r))
+	must.OK(t, c.Add("", r), c.Remove(r))
 	if data, err := os.ReadFile(real); err != nil || len(data) > 0 {
 		t.Errorf("behind a link it is %q (%v)", data, err)
 	}
@@ -270,9 +267,9 @@ func TestCheckedFolder(t *testing.T) {
 	dir := t.TempDir()
 	r := api.Rule{Verdict: "allow", Host: "a.example.org", For: api.ExtentAlways}
 	inAFile := filepath.Join(dir, "file")
-	must(t, os.WriteFile(inAFile, nil, 0o600))
+	must.OK(t, os.WriteFile(inAFile, nil, 0o600))
 	closed := filepath.Join(dir, "closed")
-	must(t, os.Mkdir(closed, 0o500))
+	must.OK(t, os.Mkdir(closed, 0o500))
 	for _, in := range []string{inAFile, closed, filepath.Join(closed, "stepbox")} {
 		if in != inAFile && os.Geteuid() == 0 {
 			continue // root writes there
@@ -282,7 +279,7 @@ func TestCheckedFolder(t *testing.T) {
 			t.Errorf("in %s: %v", in, err)
 		}
 	}
-	must(t, (&Config{User: filepath.Join(dir, "new", "stepbox", "policy.yaml")}).Check(r))
+	must.OK(t, (&Config{User: filepath.Join(dir, "new", "stepbox", "policy.yaml")}).Check(r))
 	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
 		t.Error("only asked, a folder was made")
 	}
@@ -292,14 +289,14 @@ func TestCheckedFolder(t *testing.T) {
 func TestKilledWritersFileGoes(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	c := Config{User: filepath.Join(elsewhere, "policy.yaml")}
-	must(t, os.Symlink(filepath.Join(dir, "mine.yaml"), c.User))
+	must.OK(t, os.Symlink(filepath.Join(dir, "mine.yaml"), c.User))
 	stays := []string{"mine.yaml", "mine.yaml.1.tmp", ".mine.yaml.old.tmp", ".mine.yaml.1", ".mine.yaml..tmp", ".other.yaml.1.tmp"}
 	for _, name := range append(stays, ".mine.yaml.1809641716.tmp") {
-		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	must(t, c.Add("", api.Rule{Verdict: "allow", Host: "a.example.org", For: api.ExtentAlways}))
+	must.OK(t, c.Add("", api.Rule{Verdict: "allow", Host: "a.example.org", For: api.ExtentAlways}))
 	all, err := os.ReadDir(dir)
-	must(t, err)
+	must.OK(t, err)
 	var got []string
 	for _, e := range all {
 		got = append(got, e.Name())
@@ -316,23 +313,23 @@ func TestAddToAProject(t *testing.T) {
 	dir := t.TempDir()
 	c := Config{Project: filepath.Join(dir, Name), Trust: TrustIn(dir)}
 	r := api.Rule{Verdict: "allow", Host: "a.example.org", For: api.ExtentProject}
-	must(t, c.Add("", r))
+	must.OK(t, c.Add("", r))
 	hash := Look(c).Project.Hash
 	text, err := os.ReadFile(c.Project)
-	must(t, err)
+	must.OK(t, err)
 	if st, err := os.Stat(c.Project); err != nil || !c.Trust.Has(c.Project, hash) || st.Mode() != 0o644 {
 		t.Errorf("made here, it isn't trusted (%s)", st.Mode())
 	}
-	must(t, os.WriteFile(c.Project, append(text, "# more\n"...), 0o644))
+	must.OK(t, os.WriteFile(c.Project, append(text, "# more\n"...), 0o644))
 	if err := c.Add("", r); err == nil || !strings.Contains(err.Error(), "stepbox policy trust "+dir) {
 		t.Errorf("put into what isn't trusted: %v", err)
 	}
-	must(t, os.WriteFile(c.Project, []byte("network: {\n"), 0o644))
+	must.OK(t, os.WriteFile(c.Project, []byte("network: {\n"), 0o644))
 	if err := c.Check(r); err == nil || !strings.Contains(err.Error(), Name+":1:") {
 		t.Errorf("put into what can't be read: %v", err)
 	}
 	any, err := c.Trust.Forget(c.Project)
-	if must(t, err); !any || c.Trust.Has(c.Project, hash) {
+	if must.OK(t, err); !any || c.Trust.Has(c.Project, hash) {
 		t.Error("it is trusted still")
 	}
 }
@@ -342,17 +339,17 @@ func TestIncluded(t *testing.T) {
 	dir := t.TempDir()
 	c := Config{Project: filepath.Join(dir, Name), Trust: TrustIn(t.TempDir())}
 	team := filepath.Join(dir, "team.yaml")
-	must(t, os.WriteFile(c.Project, []byte("include: team.yaml\n"), 0o644))
-	must(t, os.WriteFile(team, []byte("network: [{allow: a.example.org}]\n"), 0o644))
+	must.OK(t, os.WriteFile(c.Project, []byte("include: team.yaml\n"), 0o644))
+	must.OK(t, os.WriteFile(team, []byte("network: [{allow: a.example.org}]\n"), 0o644))
 	now := Look(c)
 	if now.Project.Problem != nil || now.Project.Trusted || !now.Project.Loosens() || len(now.Project.Layer.Network) != 0 {
 		t.Fatalf("nobody confirmed it: %+v", now.Project)
 	}
-	must(t, c.Trust.Confirm(c.Project, now.Project.Hash, "me"))
+	must.OK(t, c.Trust.Confirm(c.Project, now.Project.Hash, "me"))
 	if now = Look(c); !now.Project.Trusted || len(now.Project.Layer.Network) != 1 {
 		t.Errorf("confirmed: %+v", now.Project)
 	}
-	must(t, os.WriteFile(team, []byte("network: [{allow: '*'}]\n"), 0o644))
+	must.OK(t, os.WriteFile(team, []byte("network: [{allow: '*'}]\n"), 0o644))
 	if now = Look(c); now.Project.Trusted || len(now.Project.Layer.Network) != 0 {
 		t.Errorf("what it includes is another: %+v", now.Project)
 	}
@@ -362,9 +359,9 @@ func TestIncluded(t *testing.T) {
 	}
 	// No link leads out of the project.
 	out := filepath.Join(t.TempDir(), "out.yaml")
-	must(t, os.WriteFile(out, []byte("network: [{allow: '*'}]\n"), 0o644))
-	must(t, os.Remove(team))
-	must(t, os.Symlink(out, team))
+	must.OK(t, os.WriteFile(out, []byte("network: [{allow: '*'}]\n"), 0o644))
+	must.OK(t, os.Remove(team))
+	must.OK(t, os.Symlink(out, team))
 	if now = Look(c); now.Project.Problem == nil || !strings.Contains(now.Project.Problem.Error(), "isn't followed") {
 		t.Errorf("through a link: %+v", now.Project)
 	}
@@ -379,14 +376,14 @@ func TestOwnOnly(t *testing.T) {
 	dir := t.TempDir()
 	c := Config{User: filepath.Join(dir, "policy.yaml")}
 	r := api.Rule{Verdict: "allow", Host: "a.example.org", For: api.ExtentAlways}
-	must(t, os.WriteFile(c.User, []byte("version: 1\n"), 0o600), os.Chmod(c.User, 0o666))
+	must.OK(t, os.WriteFile(c.User, []byte("version: 1\n"), 0o600), os.Chmod(c.User, 0o666))
 	if now := Look(c); now.User.Problem == nil || !strings.Contains(now.User.Problem.Error(), "everybody can change it (mode 0666)") {
 		t.Errorf("it is read: %+v", now.User)
 	}
 	if err := c.Add("", r); err == nil {
 		t.Error("a rule is put into it")
 	}
-	must(t, os.Remove(c.User), os.Symlink(filepath.Join(dir, "gone"), c.User))
+	must.OK(t, os.Remove(c.User), os.Symlink(filepath.Join(dir, "gone"), c.User))
 	if now := Look(c); now.User.Problem == nil || !strings.Contains(now.User.Problem.Error(), "leads nowhere") {
 		t.Errorf("a link that leads nowhere: %v", now.User.Problem)
 	}

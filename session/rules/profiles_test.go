@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // Files that can't be used are told of, and all others count.
@@ -16,25 +18,17 @@ func TestLookProfiles(t *testing.T) {
 	}
 	write := func(name, text string, mode os.FileMode) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
+		must.OK(t, os.Chmod(filepath.Join(dir, name), mode))
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(dir, 0o700))
 	write("a.yaml", strings.ReplaceAll(good, "NAME", "a"), 0o600)
 	write("again.yaml", strings.ReplaceAll(good, "NAME", "a"), 0o600)
 	write("b.yaml", "name: b\nmatch: {programs: [b-agent]}\nnonsense: 1\n", 0o600)
 	write("open.yaml", strings.ReplaceAll(good, "NAME", "open"), 0o606)
 	write(".hidden.yaml", "nonsense", 0o600)
 	write("note.txt", "nonsense", 0o600)
-	if err := os.Symlink("nowhere", filepath.Join(dir, "gone.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("nowhere", filepath.Join(dir, "gone.yaml")))
 	ps, broken := LookProfiles(dir)
 	if ps.Named("a") == nil || ps.Named("b") != nil || ps.Named("open") != nil {
 		t.Errorf("there are %s", ps.Names())
@@ -54,9 +48,7 @@ func TestLookProfiles(t *testing.T) {
 			t.Errorf("%v, want %q", b.Err, want[i])
 		}
 	}
-	if err := os.Chmod(dir, 0o707); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(dir, 0o707))
 	if ps, broken := LookProfiles(dir); ps.Named("a") != nil || len(broken) != 1 || !strings.Contains(broken[0].Err.Error(), "chmod o-w") || !broken[0].MayBe([]string{"ls"}, "") {
 		t.Errorf("a folder that everybody can write to: %v", broken)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -19,9 +20,9 @@ const patience = 2 * time.Minute
 func follow(t *testing.T, cfg Config) (*Set, func(what string, is func(State) bool)) {
 	t.Helper()
 	s, err := Open(cfg)
-	must(t, err)
+	must.OK(t, err)
 	states := make(chan State, 100)
-	must(t, s.Follow(func(now State) { states <- now }))
+	must.OK(t, s.Follow(func(now State) { states <- now }))
 	t.Cleanup(s.Close)
 	return s, func(what string, is func(State) bool) {
 		t.Helper()
@@ -44,7 +45,7 @@ func follow(t *testing.T, cfg Config) (*Set, func(what string, is func(State) bo
 func TestFollow(t *testing.T) {
 	dir := t.TempDir()
 	project := filepath.Join(dir, "project")
-	must(t, os.Mkdir(project, 0o755))
+	must.OK(t, os.Mkdir(project, 0o755))
 	cfg := Config{User: filepath.Join(dir, "config", "stepbox", "policy.yaml"), Project: filepath.Join(project, Name), Trust: TrustIn(filepath.Join(dir, "data"))}
 	_, told := follow(t, cfg)
 	rules := func(n int) func(State) bool {
@@ -52,12 +53,12 @@ func TestFollow(t *testing.T) {
 	}
 	write := func(file, text string) {
 		t.Helper()
-		must(t, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
+		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
 	}
 	write(cfg.User, "network: [{allow: a.example.org}]\n")
 	told("a file in folders that came with it", rules(1))
 	write(cfg.User+"~", "network: [{allow: a.example.org}, {deny: b.example.org}]\n")
-	must(t, os.Rename(cfg.User+"~", cfg.User))
+	must.OK(t, os.Rename(cfg.User+"~", cfg.User))
 	told("another in its place", rules(2))
 	write(cfg.User, "network: [{allow: a.example.org}, {deny: ]\n")
 	told("what is wrong", func(s State) bool {
@@ -65,11 +66,11 @@ func TestFollow(t *testing.T) {
 	})
 	write(cfg.User, strings.Repeat("# large\n", 1<<20))
 	told("that it is large", func(s State) bool { return s.User.Problem != nil && len(s.User.Layer.Network) == 2 })
-	must(t, os.RemoveAll(filepath.Dir(filepath.Dir(cfg.User))))
+	must.OK(t, os.RemoveAll(filepath.Dir(filepath.Dir(cfg.User))))
 	told("that it is gone", rules(0))
 	real := filepath.Join(dir, "dotfiles.yaml")
 	write(real, "network: [{allow: a.example.org}]\n")
-	must(t, os.MkdirAll(filepath.Dir(cfg.User), 0o755), os.Symlink(real, cfg.User))
+	must.OK(t, os.MkdirAll(filepath.Dir(cfg.User), 0o755), os.Symlink(real, cfg.User))
 	told("a link", rules(1))
 	write(real, "network: []\n")
 	told("a change of what it leads to", rules(0))
@@ -78,14 +79,14 @@ func TestFollow(t *testing.T) {
 	told("what holds of the project's", func(s State) bool {
 		return !s.Project.Trusted && len(s.Project.Layer.Network) == 1 && s.Project.Loosens()
 	})
-	must(t, cfg.Trust.Confirm(cfg.Project, Look(cfg).Project.Hash, "me"))
+	must.OK(t, cfg.Trust.Confirm(cfg.Project, Look(cfg).Project.Hash, "me"))
 	told("that it is trusted", func(s State) bool { return s.Project.Trusted && len(s.Project.Layer.Network) == 2 })
 	any, err := cfg.Trust.Forget(cfg.Project)
-	if must(t, err); !any {
+	if must.OK(t, err); !any {
 		t.Error("nothing was forgotten")
 	}
 	told("that it isn't", func(s State) bool { return !s.Project.Trusted && len(s.Project.Layer.Network) == 1 })
-	must(t, os.Remove(cfg.Project), os.Symlink(real, cfg.Project))
+	must.OK(t, os.Remove(cfg.Project), os.Symlink(real, cfg.Project))
 	told("that it is a link now", func(s State) bool { return s.Project.Problem != nil && len(s.Project.Layer.Network) == 1 })
 }
 
@@ -99,7 +100,7 @@ func TestTwoAtOnce(t *testing.T) {
 		}()
 	}
 	for range 8 {
-		must(t, <-done)
+		must.OK(t, <-done)
 	}
 	if got := Look(c); got.User.Problem != nil || len(got.User.Layer.Network) != 8 {
 		t.Errorf("it has %d rules (%v)", len(got.User.Layer.Network), got.User.Problem)
@@ -110,8 +111,8 @@ func TestTwoAtOnce(t *testing.T) {
 // read only where nobody else can, as what it includes is.
 func TestOwnPolicyThatOthersCanChange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.yaml")
-	must(t, os.WriteFile(file, []byte("network: [{allow: a.example.org}]\n"), 0o644))
-	must(t, os.Chmod(file, 0o666))
+	must.OK(t, os.WriteFile(file, []byte("network: [{allow: a.example.org}]\n"), 0o644))
+	must.OK(t, os.Chmod(file, 0o666))
 	if now := Look(Config{User: file}).User; now.Problem == nil || len(now.Layer.Network) > 0 {
 		t.Errorf("it holds: %+v", now)
 	}

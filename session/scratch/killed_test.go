@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/runner/overlay/manifest"
 )
@@ -102,9 +103,7 @@ func TestConfigured(t *testing.T) {
 		"checks:\n" + strings.Repeat("- x\n", 101): "at most 100",
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, ConfigName), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, ConfigName), []byte(text), 0o644))
 		got, err := Configured(dir)
 		said := fmt.Sprintf("%q", got)
 		if err != nil {
@@ -118,9 +117,7 @@ func TestConfigured(t *testing.T) {
 	if got, err := Configured(dir); err != nil || got != nil {
 		t.Errorf("without a file there are %q, %v", got, err)
 	}
-	if err := os.Symlink("elsewhere", filepath.Join(dir, ConfigName)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("elsewhere", filepath.Join(dir, ConfigName)))
 	if _, err := Configured(dir); err == nil || !strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("a link: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 )
 
@@ -55,24 +56,16 @@ func TestAsUnprivileged(t *testing.T) {
 		args = append(args, "-"+name+"="+flag.Lookup(name).Value.String())
 	}
 	base, err := os.MkdirTemp("", "stepbox-user-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
 	env := []string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GORACE=" + os.Getenv("GORACE")}
 	for name, dir := range map[string]string{"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "run"} {
 		path := filepath.Join(base, dir)
-		if err := os.Mkdir(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(path, unprivilegedUID, unprivilegedUID); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(path, 0o700))
+		must.OK(t, os.Chown(path, unprivilegedUID, unprivilegedUID))
 		env = append(env, name+"="+path)
 	}
-	if err := os.Chmod(base, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(base, 0o755))
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
 	cmd.Env, cmd.Dir = env, filepath.Join(base, "tmp")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivilegedUID, Gid: unprivilegedUID}}

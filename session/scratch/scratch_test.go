@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/scan"
@@ -33,9 +34,7 @@ type rig struct {
 func newRig(t testing.TB, list map[string]string) *rig {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return rigIn(t, dir, list)
 }
 
@@ -72,9 +71,7 @@ func rigIn(t testing.TB, dir string, list map[string]string) *rig {
 
 func (r *rig) must(err error) {
 	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.OK(r, err)
 }
 
 func (r *rig) write(name, text string) {

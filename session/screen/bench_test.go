@@ -16,6 +16,8 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/creack/pty"
+
+	"stepbox/internal/must"
 )
 
 // output makes about n bytes of what programs print, with line ends as a PTY has them.
@@ -102,9 +104,7 @@ func BenchmarkBesideTmux(b *testing.B) {
 		b.Run(kind, func(b *testing.B) {
 			file := filepath.Join(b.TempDir(), "output")
 			p := output(kind, 100<<20)
-			if err := os.WriteFile(file, p, 0o600); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, os.WriteFile(file, p, 0o600))
 			mb := float64(len(p)) / 1e6
 			for b.Loop() {
 				ours, theirs := readHere(b, file), readByTmux(b, file)
@@ -120,9 +120,7 @@ func readHere(b *testing.B, file string) time.Duration {
 	c := exec.CommandContext(b.Context(), "sh", "-c", "stty raw -echo; cat "+file)
 	before := cpu(b, "/proc/self/stat")
 	tty, err := pty.StartWithSize(c, &pty.Winsize{Cols: 120, Rows: 40})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	s := New(120, 40)
 	buf := make([]byte, 32<<10)
 	for {
@@ -133,9 +131,7 @@ func readHere(b *testing.B, file string) time.Duration {
 		}
 	}
 	tty.Close()
-	if err := c.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, c.Wait())
 	return cpu(b, "/proc/self/stat") - before
 }
 
@@ -165,15 +161,11 @@ func readByTmux(b *testing.B, file string) time.Duration {
 func cpu(b *testing.B, stat string) time.Duration {
 	if stat == "/proc/self/stat" {
 		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	p, err := os.ReadFile(stat)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	f := strings.Fields(string(p[bytes.LastIndexByte(p, ')')+1:]))
 	user, _ := strconv.Atoi(f[11])
 	system, _ := strconv.Atoi(f[12])

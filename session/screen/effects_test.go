@@ -7,15 +7,15 @@ import (
 	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
+
+	"stepbox/internal/must"
 )
 
 func write(t *testing.T, cols, rows int, text string) *Screen {
 	t.Helper()
 	s := New(cols, rows)
 	s.Write([]byte(text))
-	if err := sound(s); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, sound(s))
 	return s
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 // FuzzWrite feeds any bytes, with resizes between them: the first byte of the
@@ -40,9 +42,7 @@ func FuzzWrite(f *testing.F) {
 			}
 			rest = rest[n:]
 		}
-		if err := sound(s); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, sound(s))
 		k := New(s.cols, s.rows)
 		k.Write(s.Keyframe())
 		if a, b := state(s), state(k); a != b {

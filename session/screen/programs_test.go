@@ -15,6 +15,8 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 	"github.com/creack/pty"
+
+	"stepbox/internal/must"
 )
 
 var capture = flag.Bool("capture", false, "run the programs again and replace testdata/programs/*.raw")
@@ -79,9 +81,7 @@ func TestCapture(t *testing.T) {
 			c := exec.CommandContext(ctx, p.argv[0], p.argv[1:]...)
 			c.Dir, c.Env = dir, env
 			tty, err := pty.StartWithSize(c, &pty.Winsize{Cols: 80, Rows: 24})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			raw := drive(ctx, t, tty, p.steps, func() {
 				if p.name == "tmux" {
 					_ = exec.Command("tmux", "-S", filepath.Join(dir, "s"), "kill-server").Run()
@@ -90,9 +90,7 @@ func TestCapture(t *testing.T) {
 				c.Wait()
 			})
 			tty.Close()
-			if err := os.WriteFile(filepath.Join("testdata", "programs", p.name+".raw"), raw, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join("testdata", "programs", p.name+".raw"), raw, 0o644))
 		})
 	}
 }
@@ -160,9 +158,7 @@ func recorded(t *testing.T) map[string][]byte {
 	out := map[string][]byte{}
 	for _, p := range programs {
 		b, err := os.ReadFile(filepath.Join("testdata", "programs", p.name+".raw"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		out[p.name] = b
 	}
 	return out
@@ -174,9 +170,7 @@ func TestProgramsDrawAsBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := New(80, 24)
 			s.Write(raw)
-			if err := sound(s); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, sound(s))
 			golden.RequireEqual(t, state(s))
 		})
 	}
@@ -257,12 +251,8 @@ func inTmux(t *testing.T, p []byte, cols, rows int) *Screen {
 	defer cancel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "bytes")
-	if err := os.WriteFile(file, p, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "conf"), []byte("set -g status off\nset -g history-limit 2000\nset -g escape-time 0\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, p, 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("set -g status off\nset -g history-limit 2000\nset -g escape-time 0\n"), 0o600))
 	tmux := func(args ...string) []byte {
 		c := exec.CommandContext(ctx, "tmux", append([]string{"-u", "-S", filepath.Join(dir, "s"), "-f", filepath.Join(dir, "conf")}, args...)...)
 		c.Env = append(os.Environ(), "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TMUX=")

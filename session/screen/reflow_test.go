@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"stepbox/internal/must"
 )
 
 // texts are the lines of the scrollback and the main screen, whole.
@@ -50,9 +52,7 @@ func TestReflowKeepsText(t *testing.T) {
 			before := New(cols, rows)
 			before.Write(s.Keyframe())
 			s.Resize(size[0], size[1])
-			if err := sound(s); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, sound(s))
 			if a, b := texts(wide), texts(s); !slices.Equal(a, b) {
 				t.Fatalf("on %v after %q there are\n%q, want\n%q\nbefore:\n%s", size, part, b, a, state(before))
 			}
@@ -73,9 +73,7 @@ func TestReflowAndBack(t *testing.T) {
 	before := state(s)
 	for _, size := range [][2]int{{40, 24}, {23, 10}, {120, 50}, {2, 24}, {33, 7}, {80, 24}} {
 		s.Resize(size[0], size[1])
-		if err := sound(s); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, sound(s))
 	}
 	if after := state(s); after != before {
 		t.Errorf("it differs:\n%s", diff(before, after))
@@ -113,9 +111,7 @@ func TestReflowIsBounded(t *testing.T) {
 		if n := s.history.len(); n > mostRows || s.history.size > historyBytes {
 			t.Errorf("at %d columns there are %d rows and %d bytes", cols, n, s.history.size)
 		}
-		if err := sound(s); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, sound(s))
 	}
 }
 

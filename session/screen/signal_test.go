@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // What the guest wants told is bounded text, and nothing asks for the clipboard.
@@ -53,9 +55,7 @@ func TestSignals(t *testing.T) {
 // In place of a picture a line says what was there, also of one that never ends.
 func TestPictures(t *testing.T) {
 	var file bytes.Buffer
-	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 30, 20))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, 30, 20))))
 	small := base64.StdEncoding.EncodeToString(file.Bytes())
 	long := strings.Repeat("#1~~@@vv@@~~$-", 5000)
 	for name, c := range map[string]struct{ in, want string }{

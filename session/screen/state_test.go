@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"stepbox/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -249,8 +251,6 @@ func TestKeyframeGivesTheSameState(t *testing.T) {
 		if x, y := state(a), state(b); x != y {
 			t.Fatalf("after keyframe %q and %q:\n%s", k, p[n:], diff(x, y))
 		}
-		if err := sound(a); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, sound(a))
 	})
 }

@@ -17,6 +17,8 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
+
+	"stepbox/internal/must"
 )
 
 var others = flag.Bool("others", false, "ask xterm.js and tmux again, and write what they and we answer to testdata/terminals.json")
@@ -66,13 +68,9 @@ func (c *terminalCase) sizes() (sizes [][2]int) {
 // neither answers as we do, the case says why.
 func TestTerminals(t *testing.T) {
 	b, err := os.ReadFile(terminalsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var cases []*terminalCase
-	if err := json.Unmarshal(b, &cases); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(b, &cases))
 	if *others {
 		askOthers(t, cases)
 	}
@@ -103,12 +101,8 @@ func TestTerminals(t *testing.T) {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(cases); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(terminalsFile, out.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, enc.Encode(cases))
+	must.OK(t, os.WriteFile(terminalsFile, out.Bytes(), 0o644))
 }
 
 func ourAnswer(t *testing.T, c *terminalCase) string {
@@ -204,9 +198,7 @@ func lookOf(c *cell) string {
 func askOthers(t *testing.T, cases []*terminalCase) {
 	t.Helper()
 	in, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	node := exec.CommandContext(t.Context(), "node", "testdata/xterm.js")
 	node.Stdin = bytes.NewReader(in)
 	node.Stderr = os.Stderr
@@ -219,9 +211,7 @@ func askOthers(t *testing.T, cases []*terminalCase) {
 		t.Fatalf("%d answers of xterm.js to %d cases", len(lines), len(cases))
 	}
 	for i, c := range cases {
-		if err := json.Unmarshal(lines[i], &c.XtermJS); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(lines[i], &c.XtermJS))
 	}
 	m := startTmux(t)
 	for i, c := range cases {
@@ -236,9 +226,7 @@ func startTmux(t *testing.T) *tmuxServer {
 	t.Helper()
 	m := &tmuxServer{dir: t.TempDir()}
 	conf := "set -g status off\nset -g history-limit 2000\nset -g escape-time 0\nset -g allow-rename on\n"
-	if err := os.WriteFile(filepath.Join(m.dir, "conf"), []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(m.dir, "conf"), []byte(conf), 0o600))
 	m.run(t, "new-session", "-d", "-s", "base", "sleep 3600")
 	t.Cleanup(func() { m.run(t, "kill-server") })
 	return m
@@ -264,9 +252,7 @@ func (m *tmuxServer) answer(t *testing.T, name string, c *terminalCase) string {
 	title := func(v string) string { return "\x1b]2;" + v + "\x1b\\" }
 	const last = "\x1b[0n"
 	for n, p := range map[string][]byte{"1": append(unquote(t, c.Input), title("one")...), "2": append(unquote(t, c.After), title("two")+"\x1b[5n"...)} {
-		if err := os.WriteFile(file(n), p, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file(n), p, 0o600))
 	}
 	script := fmt.Sprintf("stty raw -echo; exec 3<&0; cat <&3 >%q & cat %q; tmux -S %q wait-for %s; cat %q; wait", file("r"), file("1"), filepath.Join(m.dir, "s"), name, file("2"))
 	m.run(t, "new-session", "-d", "-s", name, "-x", fmt.Sprint(c.Cols), "-y", fmt.Sprint(c.Rows), "sh", "-c", script)

@@ -17,6 +17,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/store"
 	"stepbox/store/storetest"
@@ -88,9 +89,7 @@ func (r *rig) add(k store.Kind, key int64, event, doc string) {
 func (r *rig) own(k store.Kind, key int64, event, doc string) {
 	r.Helper()
 	_, err := r.st.AppendForetold(r.Context(), id, r.foretell, store.Fact{Kind: k, Key: key, Event: event, Doc: []byte(doc)})
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.OK(r, err)
 }
 
 func (r *rig) foretell(events []store.Event) error { return Foretell(r.Context(), r.st, id, events) }
@@ -150,9 +149,7 @@ func (r *rig) found(whole bool, words ...string) {
 func (r *rig) raw(statements ...string) {
 	r.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(r.dir, "stepbox.db")+"?_busy_timeout=5000")
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.OK(r, err)
 	defer db.Close()
 	for _, s := range statements {
 		if _, err := db.Exec(s); err != nil {
@@ -173,9 +170,7 @@ func TestSealed(t *testing.T) {
 	if !v.Whole() || text != "" || v.Seals != 2 || v.Seal.Of != 6 || v.Seal.By != Final || v.Events != 7 {
 		t.Errorf("%+v: %s", v, text)
 	}
-	if err := r.st.Label(t.Context(), id, func(json.RawMessage) (json.RawMessage, error) { return []byte(`{"name":"that"}`), nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.st.Label(t.Context(), id, func(json.RawMessage) (json.RawMessage, error) { return []byte(`{"name":"that"}`), nil }))
 	if v, _ := r.one(); v.Name != "that" {
 		t.Errorf("it is called %s", v.Name)
 	}
@@ -216,18 +211,14 @@ func TestLater(t *testing.T) {
 	r.seal(Going)
 	r.found(true, "nothing signed it while it went on")
 	r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
-	if err := os.Remove(noteOf(r.st, id)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(noteOf(r.st, id)))
 	r.found(false, "it ended, and no seal signs its end")
 	r.later("no seal signs its end")
 	r.seal(After)
 	r.found(false, "it ended, and no seal signs its end")
 	r.seal(Final)
 	r.found(true)
-	if err := os.RemoveAll(r.key.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.RemoveAll(r.key.Dir))
 	r.key.Used = func(ctx context.Context) (bool, error) { return r.st.Any(ctx, store.KindSeal) }
 	if _, err := Seal(t.Context(), r.st, r.key, id, Going); err == nil || !strings.Contains(err.Error(), "there is no key") {
 		t.Errorf("Seal = %v", err)
@@ -246,9 +237,7 @@ func TestOwed(t *testing.T) {
 		r.seal(Going)
 		r.add(store.KindSession, 0, "session.ended", `{"state":"ended"}`)
 		gone := r.key.Dir + ".gone"
-		if err := os.Rename(r.private(), gone); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Rename(r.private(), gone))
 		if _, err := Seal(t.Context(), r.st, r.key, id, Final); err == nil {
 			t.Fatal("it was sealed without a key")
 		}
@@ -259,9 +248,7 @@ func TestOwed(t *testing.T) {
 		if v := r.verify(api.VerifyRequest{Session: id, Repair: true})[0]; v.Whole() || len(v.Remarks) != 1 || !strings.Contains(v.Remarks[0], "cannot read the key") {
 			t.Errorf("without a key: %+v", v)
 		}
-		if err := os.Rename(gone, r.private()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Rename(gone, r.private()))
 		r.found(false, "--repair has it signed")
 		return r
 	}
@@ -308,13 +295,9 @@ func TestOwed(t *testing.T) {
 	t.Run("while it goes on", func(t *testing.T) {
 		r := ended(t)
 		release, err := r.st.Own(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		repaired(r, false, "its folder knows")
-		if err := release(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, release())
 		repaired(r, true, "signed only later")
 	})
 	t.Run("with more behind it", func(t *testing.T) {
@@ -428,9 +411,7 @@ func TestAddedAtRest(t *testing.T) {
 func (r *rig) again() {
 	r.Helper()
 	docs, err := r.st.Newest(r.Context(), id, store.KindSeal, 1)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.OK(r, err)
 	r.add(store.KindSeal, 9, "sealed", string(docs[0]))
 }
 
@@ -487,26 +468,20 @@ func TestRewritten(t *testing.T) {
 		"with the seal that there was": {func(r *rig, doc []byte) *store.Store {
 			st := r.record(filepath.Join(r.TempDir(), "data"), "was")
 			_, err := st.Append(r.Context(), id, store.Fact{Kind: store.KindSeal, Key: 1, Event: "sealed", Doc: doc})
-			if err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err)
 			return st
 		}, "another event"},
 		"with a seal whose hash fits": {func(r *rig, doc []byte) *store.Store {
 			st := r.record(filepath.Join(r.TempDir(), "data"), "was")
 			head, err := st.Events(r.Context(), id, 5, 1)
 			var s api.Seal
-			if err := errors.Join(err, json.Unmarshal(doc, &s)); err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err, json.Unmarshal(doc, &s))
 			s.Hash = head[0].Hash.String()
 			forged, err := json.Marshal(s)
 			if err == nil {
 				_, err = st.Append(r.Context(), id, store.Fact{Kind: store.KindSeal, Key: 1, Event: "sealed", Doc: forged})
 			}
-			if err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err)
 			return st
 		}, "its signature isn't good"},
 		"with another key": {func(r *rig, _ []byte) *store.Store {
@@ -520,19 +495,13 @@ func TestRewritten(t *testing.T) {
 			st := r.record(filepath.Join(r.TempDir(), "data"), "was")
 			head, err := st.Events(r.Context(), id, 5, 1)
 			var s api.Seal
-			if err := errors.Join(err, json.Unmarshal(doc, &s)); err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err, json.Unmarshal(doc, &s))
 			s.Hash = head[0].Hash.String()
 			other, err := Key{Dir: filepath.Join(r.TempDir(), "other")}.signer(r.Context(), true)
-			if err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err)
 			s.Signature, err = sign(other, Message(id, s))
 			forged, merr := json.Marshal(s)
-			if err := errors.Join(err, merr); err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err, merr)
 			if _, err := st.Append(r.Context(), id, store.Fact{Kind: store.KindSeal, Key: 1, Event: "sealed", Doc: forged}); err != nil {
 				r.Fatal(err)
 			}
@@ -543,9 +512,7 @@ func TestRewritten(t *testing.T) {
 			r := newRig(t)
 			r.seal(Final)
 			docs, err := r.st.Docs(t.Context(), id, store.KindSeal, 0, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			r.st = c.forge(r, docs[0])
 			r.found(false, c.words)
 		})
@@ -595,25 +562,15 @@ func TestNote(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(note, append(is, '\n'), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r.found(true)
-	if err := os.WriteFile(note, []byte("no hash"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(note, []byte("no hash"), 0o600))
 	r.found(false, "can't be read", "without "+note)
-	if err := os.WriteFile(note, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(note, nil, 0o600))
 	r.found(true, "doesn't know its newest seal")
-	if err := os.Remove(note); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(note))
 	r.found(true, "doesn't know its newest seal")
-	if err := unix.Mkfifo(note, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mkfifo(note, 0o600))
 	r.found(false, "no regular file")
 }
 
@@ -705,9 +662,7 @@ func TestKeySwapped(t *testing.T) {
 	if err == nil {
 		err = os.Rename(filepath.Join(other.Dir, privateName), r.private())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := Seal(t.Context(), r.st, r.key, id, Final); err == nil || !strings.Contains(err.Error(), "isn't the one of seal.json") {
 		t.Errorf("Seal = %v", err)
 	}
@@ -746,10 +701,8 @@ func TestSSHKeygen(t *testing.T) {
 	dir := t.TempDir()
 	sig, allowed := filepath.Join(dir, "m.sig"), filepath.Join(dir, "allowed")
 	err := errors.Join(os.WriteFile(sig, []byte(v.Seal.Signature), 0o600),
-		os.WriteFile(allowed, fmt.Appendf(nil, "stepbox namespaces=\"stepbox\" %s\n", line(must(r.key.signer(t.Context(), true)).PublicKey())), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+		os.WriteFile(allowed, fmt.Appendf(nil, "stepbox namespaces=\"stepbox\" %s\n", line(must.Get(r.key.signer(t.Context(), true)).PublicKey())), 0o600))
+	must.OK(t, err)
 	check := func(message string) error {
 		cmd := exec.CommandContext(t.Context(), "ssh-keygen", "-Y", "verify", "-f", allowed, "-I", "stepbox", "-n", Namespace, "-s", sig)
 		cmd.Stdin = strings.NewReader(message)
@@ -765,11 +718,4 @@ func TestSSHKeygen(t *testing.T) {
 	if check(strings.Replace(v.Message, "event 5", "event 4", 1)) == nil {
 		t.Error("another message is taken")
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -26,9 +27,7 @@ func supervisor(t *testing.T, h http.Handler) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "sock")
 	l, err := Listen(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- Serve(ctx, []net.Listener{l}, h, slog.New(slog.DiscardHandler), time.Second) }()
@@ -140,23 +139,15 @@ func TestLongSocketPathIsRefused(t *testing.T) {
 // A socket that only Stepbox itself looks for may have any path.
 func TestListenAtALongPath(t *testing.T) {
 	p := filepath.Join(t.TempDir(), strings.Repeat("x", 200), "sock")
-	if err := os.Mkdir(filepath.Dir(p), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Dir(p), 0o700))
 	l, err := Listen(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	c, err := Dial(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	in, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	in.Close()
 	if info, err := os.Lstat(p); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("it is %v, %v", info, err)

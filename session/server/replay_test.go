@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -77,9 +78,7 @@ func TestHubReplays(t *testing.T) {
 		t.Errorf("EventsAt gave %d events", n)
 	}
 	conn, err := c.TerminalAt(ctx, "one", 90*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	time1, err1 := conn.Read()
 	key, err2 := conn.Read()
 	if at, err := time1.Offset(); errors.Join(err, err1, err2) != nil || at != 90*time.Second || key.Kind != api.FrameKeyframe || key.Cols != 80 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/terminal"
 	"stepbox/store"
@@ -27,20 +28,14 @@ type agent struct {
 func newTerminal(t *testing.T) agent {
 	t.Helper()
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	storetest.Begin(t, st, "one", json.RawMessage(`{}`))
 	master, tty, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	term, err := terminal.Open(terminal.Config{
 		Store: st, Session: "one", PTY: master, Cols: 80, Rows: 24, NoEcho: true, Failed: func(err error) { t.Error(err) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		tty.Close()
 		term.Close()
@@ -81,24 +76,18 @@ func TestTerminalOfALiveSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := c.Output(t.Context(), "one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer all.Close()
 	if out, err := reads(t, all, "before"); err != nil || out != "before " {
 		t.Errorf("who follows read %q, %v", out, err)
 	}
 	seen, err := c.Terminal(t.Context(), "one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer seen.Close()
 	if k, err := seen.Read(); err != nil || k.Kind != api.FrameKeyframe || k.Cols != 80 || k.Rows != 24 || !strings.Contains(string(k.Data), "before") {
 		t.Errorf("the first frame is %c of %d×%d, %v", k.Kind, k.Cols, k.Rows, err)
 	}
-	if err := errors.Join(seen.Resize(100, 30), seen.Input([]byte("typed\n"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, seen.Resize(100, 30), seen.Input([]byte("typed\n")))
 	line := make([]byte, 64)
 	n, err := a.tty.Read(line)
 	if err != nil || string(line[:n]) != "typed\n" {

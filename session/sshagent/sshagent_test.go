@@ -20,6 +20,8 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"stepbox/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,9 +61,7 @@ func newRig(t *testing.T) *rig {
 	if err == nil {
 		err = r.ring.Add(agent.AddedKey{PrivateKey: private, Comment: "me@laptop"})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.key, err = ssh.NewPublicKey(private.Public()); err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +82,7 @@ func newRig(t *testing.T) *rig {
 	}
 	r.sock = filepath.Join(t.TempDir(), "sock")
 	l, err := net.Listen("unix", r.sock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -124,13 +122,9 @@ func (r *rig) run(stdin string, argv ...string) (string, error) {
 // server is one that lets the rig's key in; its address, and its host key.
 func (r *rig) server() (port string, host ssh.PublicKey) {
 	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, err)
 	signer, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, err)
 	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 		if !bytes.Equal(key.Marshal(), r.key.Marshal()) {
 			return nil, errors.New("another key")
@@ -139,9 +133,7 @@ func (r *rig) server() (port string, host ssh.PublicKey) {
 	}}
 	config.AddHostKey(signer)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -193,15 +185,11 @@ func TestSignIn(t *testing.T) {
 	port, host := r.server()
 	name := "[127.0.0.1]:" + port
 	known := filepath.Join(t.TempDir(), "known")
-	if err := os.WriteFile(known, []byte(knownhosts.Line([]string{name, "box.example"}, host)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(known, []byte(knownhosts.Line([]string{name, "box.example"}, host)+"\n"), 0o600))
 	hosts := ReadKnownHosts(known)
 	r.known(hosts)
 	hashed := filepath.Join(t.TempDir(), "hashed")
-	if err := os.WriteFile(hashed, hosts.Hashed(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(hashed, hosts.Hashed(), 0o600))
 	if text := string(hosts.Hashed()); strings.Contains(text, "127.0.0.1") || strings.Contains(text, "box.example") {
 		t.Errorf("the sandbox can read where the person signs in: %s", text)
 	}
@@ -230,9 +218,7 @@ func TestSignIn(t *testing.T) {
 	if u := r.asked()[2]; u.Host != "" || u.HostKey == "" {
 		t.Errorf("an unknown server: %+v", u)
 	}
-	if err := os.WriteFile(known, []byte("@revoked * "+string(ssh.MarshalAuthorizedKey(host))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(known, []byte("@revoked * "+string(ssh.MarshalAuthorizedKey(host))), 0o600))
 	r.known(ReadKnownHosts(known))
 	if out, err := r.ssh(port, hashed); err == nil || len(r.asked()) != 3 {
 		t.Errorf("a revoked host key: %v, %s, asked %d times", err, out, len(r.asked()))
@@ -244,9 +230,7 @@ func TestSignature(t *testing.T) {
 	r := newRig(t)
 	dir := t.TempDir()
 	pub := filepath.Join(dir, "key.pub")
-	if err := os.WriteFile(pub, ssh.MarshalAuthorizedKey(r.key), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(pub, ssh.MarshalAuthorizedKey(r.key), 0o600))
 	out, err := r.run("a commit", "ssh-keygen", "-Y", "sign", "-n", "git", "-f", pub)
 	if err != nil || !strings.Contains(out, "BEGIN SSH SIGNATURE") {
 		t.Fatalf("%v: %s", err, out)
@@ -290,14 +274,10 @@ func TestWhatIsNotSigned(t *testing.T) {
 	other := newRig(t).key
 	_, private, _ := ed25519.GenerateKey(nil)
 	host, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	bind := func(session string, forward bool) []byte {
 		sig, err := host.Sign(nil, []byte(session))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return ssh.Marshal(struct {
 			Host, Session, Signature []byte
 			Forward                  bool
@@ -335,9 +315,7 @@ func TestWhatIsNotSigned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("unix", r.sock)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer conn.Close()
 			client, before := agent.NewClient(conn), len(r.asked())
 			for i, s := range c {
@@ -371,9 +349,7 @@ func TestClientGoesAway(t *testing.T) {
 		return ctx.Err()
 	}
 	conn, err := net.Dial("unix", r.sock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	go func() { <-asked; conn.Close() }()
 	if _, err := agent.NewClient(conn).Sign(r.key, signIn("one", r.key, nil)); err == nil {
 		t.Error("signed")
@@ -388,9 +364,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	r := newRig(t)
 	for _, size := range []uint32{0, maxMessage + 1, 1 << 31} {
 		conn, err := net.Dial("unix", r.sock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var b [4]byte
 		binary.BigEndian.PutUint32(b[:], size)
 		if _, err := conn.Write(b[:]); err != nil {
@@ -429,9 +403,7 @@ func TestKnownHostsFiles(t *testing.T) {
 		"a,b,c,d,e,f " + line:                               "a, b, c, d, 2 more",
 	} {
 		file := filepath.Join(dir, "known")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		if got, err := ReadKnownHosts(filepath.Join(dir, "none"), dir, "/dev/zero", file).Names(key); got != want || err != nil {
 			t.Errorf("%q: %q (%v), want %q", text, got, err, want)
 		}

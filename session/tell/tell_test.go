@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -112,9 +113,7 @@ func TestHookIsSilent(t *testing.T) {
 	dir := t.TempDir()
 	forged := filepath.Join(dir, "tell")
 	l, err := net.Listen("unix", forged)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	heard := make(chan string, 1)
 	done := make(chan struct{})

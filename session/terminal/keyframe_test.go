@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/replay"
 	"stepbox/session/screen"
 	"stepbox/store"
@@ -34,15 +35,11 @@ func TestFilesBeginWithTheScreen(t *testing.T) {
 
 	sc := screen.New(80, 24)
 	r, err := p.Store.Recording(t.Context(), p.Session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	// From each keyframe on the rest is the same as from the first.
 	keys, printed := 0, 0
 	for f, err := range r.From(0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		switch f.Kind {
 		case store.FrameKey:
 			keys++
@@ -64,9 +61,7 @@ func TestFilesBeginWithTheScreen(t *testing.T) {
 	}
 	late := false
 	for f, err := range r.From(r.Length()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if f.Kind == store.FrameKey && f.At > 0 {
 			late = true
 		}
@@ -75,9 +70,7 @@ func TestFilesBeginWithTheScreen(t *testing.T) {
 		t.Error("its end is read from its start on")
 	}
 	for f, err := range replay.Terminal(t.Context(), p.Store, p.Session, replay.End) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(f.Data) > 8 {
 			got, want := screen.New(f.Cols, f.Rows), screen.New(last.Cols, last.Rows)
 			_, _ = got.Write(f.Data)

@@ -6,19 +6,17 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"stepbox/internal/must"
 )
 
 // What is piped arrives byte by byte through a terminal that reads by lines.
 func TestPipedInputIsLiteral(t *testing.T) {
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer master.Close()
 	defer slave.Close()
-	if err := silence(master); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, silence(master))
 	if !byLines(master) {
 		t.Fatal("a new terminal doesn't read by lines")
 	}

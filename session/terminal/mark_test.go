@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -20,9 +21,7 @@ func TestMark(t *testing.T) {
 	read := func(v *View, until func(f api.Frame) bool) (out string) {
 		for {
 			frames, err := v.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, f := range frames {
 				out += string(f.Data)
 				if until(f) {
@@ -75,9 +74,7 @@ func TestMarkAfterWhatIsUnread(t *testing.T) {
 	})
 	for out, begun := "", 0; begun < 60; {
 		frames, err := v.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, f := range frames {
 			for _, m := range f.Marks() {
 				if begun++; m.Action != begun || !strings.HasSuffix(out, fmt.Sprintf("%03d\r\n", begun)) {

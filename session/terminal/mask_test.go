@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/redact"
 	"stepbox/store"
 )
@@ -48,9 +49,7 @@ func TestMask(t *testing.T) {
 	}
 	var recorded []byte
 	for f, err := range p.Store.ReadJournal(p.Session) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if f.Kind == store.FrameOutput {
 			recorded = append(recorded, f.Data...)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/store"
 	"stepbox/store/storetest"
@@ -45,9 +46,7 @@ func newPipeTerminal(t testing.TB, how ...func(*Config)) *pipeTerminal {
 	const id = "aaaaaaaa"
 	storetest.Begin(t, st, id, map[string]any{"started_at": time.Now().UTC()})
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := &pipeTerminal{TB: t, agent: os.NewFile(uintptr(fds[1]), "agent"), failed: make(chan error, 4)}
 	c := Config{
 		Store: st, Session: id, PTY: os.NewFile(uintptr(fds[0]), "pty"), Cols: 80, Rows: 24,
@@ -57,9 +56,7 @@ func newPipeTerminal(t testing.TB, how ...func(*Config)) *pipeTerminal {
 		set(&c)
 	}
 	p.Terminal, err = Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(p.close)
 	return p
 }
@@ -162,9 +159,7 @@ func TestFollowerThatDoesNotReadSlowsTheAgent(t *testing.T) {
 	}
 	got := make(chan string, 1)
 	go func() { got <- all(t, f) }()
-	if err := <-said; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-said)
 	p.over()
 	if s := <-got; len(s) != size {
 		t.Errorf("it read %d bytes, want %d", len(s), size)
@@ -184,9 +179,7 @@ func TestViewerThatReadsSlowsTheAgent(t *testing.T) {
 	}()
 	for got := 0; got < size; {
 		frames, err := v.next(t.Context().Done())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for i, f := range frames {
 			if f.Kind == api.FrameKeyframe && got > 0 {
 				t.Skip("the machine is too busy to read in time")
@@ -199,9 +192,7 @@ func TestViewerThatReadsSlowsTheAgent(t *testing.T) {
 			}
 		}
 	}
-	if err := <-said; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-said)
 }
 
 func TestViewerThatDoesNotReadIsSkipped(t *testing.T) {
@@ -278,9 +269,7 @@ func TestFollowerThatLeavesIsNotWaitedFor(t *testing.T) {
 		p.do(func() { behind = p.behind() })
 	}
 	f.leave()
-	if err := <-said; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-said)
 	p.over()
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/base"
 )
@@ -17,9 +18,7 @@ func TestOwnFolderBehindLink(t *testing.T) {
 	if out, err := exec.Command("git", "init", "-q", other).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := os.Symlink(other, filepath.Join(project, "sub")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(other, filepath.Join(project, "sub")))
 	tr := &Tree{Session: api.Session{Folder: project}, repos: []base.Repository{{Path: "sub"}}}
 	tr.ownFolders(t.Context())
 	if len(tr.gaps) != 1 || tr.gaps[0].Path != "sub/.git" || !strings.Contains(tr.gaps[0].Text, "behind a link") {
