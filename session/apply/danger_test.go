@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -156,16 +157,22 @@ func TestDangers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, c.has)
 			r.agent(c.path, c.text)
-			r.action(api.ReviewKept)
-			p := r.plan(api.ApplyRequest{})
-			if len(p.Files) != 1 {
-				t.Fatalf("%q", words(p))
-			}
-			got := strings.Join(p.Files[0].Dangers, "; ")
-			if c.want == "" && got != "" || !strings.Contains(got, c.want) || (p.Dangerous == 1) != (got != "") {
-				t.Errorf("it says %q, and should %q", got, c.want)
-			}
+			r.oneDanger(c.want)
 		})
+	}
+}
+
+// oneDanger checks what is said of the one file that the agent wrote, "" for nothing.
+func (r *rig) oneDanger(want string) {
+	r.Helper()
+	r.action(api.ReviewKept)
+	p := r.plan(api.ApplyRequest{})
+	if len(p.Files) != 1 {
+		r.Fatalf("%q", words(p))
+	}
+	got := strings.Join(p.Files[0].Dangers, "; ")
+	if (want == "") != (got == "") || !strings.Contains(got, want) || (p.Dangerous == 1) != (got != "") {
+		r.Errorf("it says %q, and should %q", got, want)
 	}
 }
 
@@ -276,9 +283,7 @@ func TestDangersAreBounded(t *testing.T) {
 		t.Errorf("%d looks for 1000 files of one deep folder", looks)
 	}
 	hook := filepath.Join(t.TempDir(), "hook")
-	if err := os.WriteFile(hook, []byte(strings.Repeat("x/", maxHook/2-10)+"tools/run.sh"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(hook, []byte(strings.Repeat("x/", maxHook/2-10)+"tools/run.sh"), 0o600))
 	o := &obeyed{project: "/nowhere", named: map[string]string{}}
 	if o.read(hook); o.named["tools/run.sh"] == "" || len(o.named) > maxPath {
 		t.Errorf("%d names of one hook, with %q for the last", len(o.named), o.named["tools/run.sh"])

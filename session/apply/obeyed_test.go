@@ -4,10 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"stepbox/session/api"
 )
 
 // What a person's hooks and settings name, and what a link of theirs leads to, is
@@ -55,14 +52,7 @@ func TestObeyed(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			r.agent(c.path, "new")
-			r.action(api.ReviewKept)
-			p := r.plan(api.ApplyRequest{})
-			if len(p.Files) != 1 {
-				t.Fatalf("%q", words(p))
-			}
-			if got := strings.Join(p.Files[0].Dangers, "; "); c.want == "" && got != "" || !strings.Contains(got, c.want) {
-				t.Errorf("it says %q, and should %q", got, c.want)
-			}
+			r.oneDanger(c.want)
 		})
 	}
 }
@@ -99,14 +89,7 @@ func TestStepboxsOwnFilesAreObeyed(t *testing.T) {
 				text = "→other"
 			}
 			r.agent(c.path, text)
-			r.action(api.ReviewKept)
-			p := r.plan(api.ApplyRequest{})
-			if len(p.Files) != 1 {
-				t.Fatalf("%q", words(p))
-			}
-			if got := strings.Join(p.Files[0].Dangers, "; "); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
-				t.Errorf("it says %q, and should %q", got, c.want)
-			}
+			r.oneDanger(c.want)
 		})
 	}
 }
