@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/files"
@@ -149,31 +150,7 @@ func TestKeepAndRollBackDoNotBothHappen(t *testing.T) {
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerApprove))
 	review := w.held(q.ID)
-	results := make(chan error, 8)
-	var wg sync.WaitGroup
-	for i := range cap(results) {
-		wg.Go(func() {
-			answer := api.AnswerRollback
-			if i%2 == 0 {
-				answer = api.AnswerKeep
-			}
-			results <- w.decide(review, answer)
-		})
-	}
-	wg.Wait()
-	close(results)
-	won := 0
-	for err := range results {
-		switch {
-		case err == nil:
-			won++
-		case code(err) != api.CodeDecided:
-			t.Errorf("a late answer got %v, want %s", err, api.CodeDecided)
-		}
-	}
-	if won != 1 {
-		t.Errorf("%d answers counted, want 1", won)
-	}
+	w.onlyOne(8, review, api.AnswerKeep, api.AnswerRollback)
 	var last api.Action
 	for e, err := range w.read.Recorded(t.Context(), w.ID(), 0) {
 		w.must(err)
@@ -251,9 +228,7 @@ func TestNumbersAreThoseOfTheRecord(t *testing.T) {
 func TestStartThatFailsLate(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w := &world{T: t, project: filepath.Join(dir, "project")}
 	data, run := filepath.Join(dir, "data"), filepath.Join(dir, "run")
 	for _, d := range []string{w.project, data, run} {

@@ -1,70 +1,36 @@
 package session_test
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"stepbox/runner"
+	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
-	"stepbox/store"
 )
 
 // begin starts an agent of its own over a project with these files. Names that
 // begin with "bin/" go to a folder of PATH outside the project.
 func begin(t *testing.T, mode api.Mode, files map[string]string, argv ...string) *world {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{T: t, project: filepath.Join(dir, "project")}
-	home, data, run, bin := filepath.Join(dir, "home"), filepath.Join(dir, "data"), filepath.Join(dir, "run"), filepath.Join(dir, "bin")
-	for _, d := range []string{w.project, home, data, run, bin} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
+	var bin string
+	return startConfigured(t, func(project string) {
+		must.OK(t, os.Remove(filepath.Join(project, "a.txt")))
+		bin = filepath.Join(filepath.Dir(project), "bin")
+		must.OK(t, os.Mkdir(bin, 0o700))
+		for name, content := range files {
+			file := filepath.Join(project, name)
+			if rest, ok := strings.CutPrefix(name, "bin/"); ok {
+				file = filepath.Join(bin, rest)
+			}
+			must.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			must.OK(t, os.WriteFile(file, []byte(content), 0o755))
 		}
-	}
-	for name, content := range files {
-		file := filepath.Join(w.project, name)
-		if rest, ok := strings.CutPrefix(name, "bin/"); ok {
-			file = filepath.Join(bin, rest)
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if w.store, err = store.Open(t.Context(), data); err != nil {
-		t.Fatal(err)
-	}
-	w.Session, err = session.Start(t.Context(), w.store, session.Config{
-		ID: newID(), Name: "t", Workspace: w.project, Home: home,
-		Argv: argv, Env: []string{"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin"},
-		Mode: mode, Cols: 80, Rows: 24, DataDir: data, RunDir: run,
-		Limits: runner.Limits{Pids: 200},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if _, err := w.Kill(ctx); err != nil && !errors.Is(err, session.ErrEnded) {
-			t.Errorf("cannot end the session: %v", err)
-		}
-		if err := w.store.Close(); err != nil {
-			t.Errorf("cannot close the store: %v", err)
-		}
-	})
-	w.read = w.Reader()
-	return w
+	}, func(c *session.Config) {
+		c.Mode, c.Env = mode, []string{"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin"}
+	}, argv...)
 }
 
 // asks waits for the next question after one and says whether it is about what

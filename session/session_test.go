@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
@@ -88,19 +89,13 @@ func startProgram(t *testing.T, mode api.Mode, prepare func(project string), arg
 func startConfigured(t *testing.T, prepare func(project string), configure func(*session.Config), argv ...string) *world {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w := &world{T: t, project: filepath.Join(dir, "project")}
 	home, data, run := filepath.Join(dir, "home"), filepath.Join(dir, "data"), filepath.Join(dir, "run")
 	for _, d := range []string{w.project, home, data, run} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(d, 0o700))
 	}
-	if err := os.WriteFile(filepath.Join(w.project, "a.txt"), []byte("hello\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(w.project, "a.txt"), []byte("hello\n"), 0o644))
 	prepare(w.project)
 	if w.store, err = store.Open(t.Context(), data); err != nil {
 		t.Fatal(err)
@@ -135,9 +130,7 @@ func (w *world) held(after int64) api.Question {
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	for e, err := range w.read.Events(ctx, w.ID(), 0) {
-		if err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, err)
 		if q := e.Question; q != nil && q.ID > after && e.Kind == "question.opened" {
 			return *q
 		}
@@ -152,9 +145,7 @@ func (w *world) happened(what string, is func(api.Event) bool) api.Event {
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
 	for e, err := range w.read.Events(ctx, w.ID(), 0) {
-		if err != nil {
-			w.Fatal(err)
-		}
+		must.OK(w, err)
 		if is(e) {
 			return e
 		}
@@ -170,9 +161,7 @@ func (w *world) decide(q api.Question, a api.Answer) error {
 
 func (w *world) must(err error) {
 	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
+	must.OK(w, err)
 }
 
 func code(err error) string {
@@ -183,20 +172,13 @@ func code(err error) string {
 	return ""
 }
 
-func TestFirstAnswerWins(t *testing.T) {
-	t.Parallel()
-	w := start(t, api.ModeStep, "cat a.txt; sleep 60")
-	q := w.held(0)
+// onlyOne gives a question's two answers in turn, all at once: one of them counts.
+func (w *world) onlyOne(times int, q api.Question, answers ...api.Answer) {
+	w.Helper()
+	results := make(chan error, times)
 	var wg sync.WaitGroup
-	results := make(chan error, 16)
-	for i := range cap(results) {
-		wg.Go(func() {
-			answer := api.AnswerApprove
-			if i%2 == 0 {
-				answer = api.AnswerDeny
-			}
-			results <- w.decide(q, answer)
-		})
+	for i := range times {
+		wg.Go(func() { results <- w.decide(q, answers[i%len(answers)]) })
 	}
 	wg.Wait()
 	close(results)
@@ -206,12 +188,19 @@ func TestFirstAnswerWins(t *testing.T) {
 		case err == nil:
 			won++
 		case code(err) != api.CodeDecided:
-			t.Errorf("a late answer got %v, want %s", err, api.CodeDecided)
+			w.Errorf("a late answer got %v, want %s", err, api.CodeDecided)
 		}
 	}
 	if won != 1 {
-		t.Errorf("%d answers counted, want 1", won)
+		w.Errorf("%d answers counted, want 1", won)
 	}
+}
+
+func TestFirstAnswerWins(t *testing.T) {
+	t.Parallel()
+	w := start(t, api.ModeStep, "cat a.txt; sleep 60")
+	q := w.held(0)
+	w.onlyOne(16, q, api.AnswerDeny, api.AnswerApprove)
 	decisions, err := w.store.Docs(t.Context(), w.ID(), store.KindDecision, -1, 0)
 	w.must(err)
 	if len(decisions) != 1 {
