@@ -268,7 +268,6 @@ func (d Destination) proper() Destination {
 // another than it looks like, so that Policy.Connect denies it whatever the rules say.
 const improper = "\x00"
 
-// match is Match of a proper destination.
 func (r *HostRule) match(d Destination) bool {
 	if r.Protocol != d.Protocol && r.Protocol != Any {
 		return false

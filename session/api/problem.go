@@ -8,7 +8,6 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Error makes a Problem an error.
 func (p *Problem) Error() string { return p.Message }
 
 // NoSession is the error for a session that isn't there.

@@ -72,7 +72,6 @@ type Applier struct {
 	held  int              // guarded by mu; how many paths that are
 }
 
-// open opens a session's project folder.
 func (a *Applier) open(s api.Session) (*project.Folder, error) {
 	if a.Same != nil {
 		if err := a.Same(s); err != nil {

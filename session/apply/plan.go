@@ -72,7 +72,6 @@ func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Fo
 	}
 }
 
-// planOf plans what is selected of a session.
 func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected, r api.ApplyRequest) (*plan, error) {
 	folder, err := a.open(s)
 	if err != nil {

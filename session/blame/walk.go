@@ -232,7 +232,6 @@ func (w *walk) text(ctx context.Context, at place) (*text, error) {
 // maxTexts is how many texts a walk has at once: a state, and what it is made of.
 const maxTexts = 4
 
-// read reads a content of the record.
 func (w *walk) read(ctx context.Context, h content.Hash, size int64) (*text, error) {
 	if size > maxBytes {
 		return &text{note: fmt.Sprintf("too large: it has %d bytes", size)}, nil

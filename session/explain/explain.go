@@ -25,7 +25,6 @@ import (
 
 // Service answers.
 type Service struct {
-	// Session finds a session by its id.
 	Session func(ctx context.Context, id string) (api.Session, error)
 	Home    string
 	Data    string // the store's folder

@@ -413,7 +413,6 @@ func ParseHash(s string) (content.Hash, error) {
 	return content.Hash(b), nil
 }
 
-// open opens one side of a change.
 func (f *Files) open(ctx context.Context, side *diff.File) (io.ReadCloser, int64, error) {
 	return diff.Open(ctx, f.lower, Bodies{f.store}, side)
 }

@@ -114,7 +114,6 @@ func (s *selecting) there(path string, n int) bool {
 	return slices.Contains(s.had[path], n)
 }
 
-// over is Selected.Over.
 func (s *selecting) over(path string) bool {
 	if s.before == nil {
 		return true

@@ -24,7 +24,6 @@ type Finder struct {
 	indexing chan struct{} // holds one: who brings the index up to date
 }
 
-// New makes a Finder.
 func New(h *files.History) *Finder { return &Finder{History: h, indexing: make(chan struct{}, 1)} }
 
 // Bounds of an answer.

@@ -31,7 +31,6 @@ type file struct {
 
 type tree map[string]file
 
-// source has the contents by their hash.
 type source map[content.Hash]string
 
 func (s source) Open(_ context.Context, f *diff.File) (io.ReadCloser, int64, error) {

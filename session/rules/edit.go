@@ -413,7 +413,6 @@ func span(n ast.Node) (first, last int) {
 
 type visit func(ast.Node)
 
-// Visit implements ast.Visitor.
 func (f visit) Visit(n ast.Node) ast.Visitor { f(n); return f }
 
 // cutFlow takes a value out of a list in brackets, with one of the commas beside it.

@@ -159,7 +159,6 @@ type binding struct {
 
 var errRefused = errors.New("the sandbox's ssh-agent only lists keys and signs with them")
 
-// List lists the person's keys.
 func (s *served) List() ([]*agent.Key, error) {
 	all, err := s.keys.List()
 	return all[:min(len(all), maxKeys)], err

@@ -18,7 +18,6 @@ type AskFlags struct {
 	By      string // where the settings say what counts of it; "": a flag does, or nothing
 }
 
-// Add gives a command the flags.
 func (f *AskFlags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.On, "on-ask", string(api.OnAskWait), "what asks: wait for an answer, or deny it at once, whoever is attached")
 	cmd.Flags().DurationVar(&f.Timeout, "ask-timeout", 0, "deny what nobody answered for this long; 0: never")

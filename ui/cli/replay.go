@@ -143,7 +143,6 @@ func (r *replay) frame(f api.Frame) {
 	}
 }
 
-// write writes a line of the agent's.
 func (r *replay) write(line string) { r.line("  ", printable(line)) }
 
 // line writes a line of the agent's, which is indented, or one of ours, which isn't. A

@@ -22,7 +22,6 @@ func lines(cols, rows int, keyframe []byte, line func(string)) Emulator {
 	return screen.NewLines(cols, rows, keyframe, line)
 }
 
-// played plays frames as lines.
 func played(t *testing.T, frames ...api.Frame) []string {
 	t.Helper()
 	var out bytes.Buffer

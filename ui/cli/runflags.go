@@ -39,7 +39,6 @@ const (
 	defaultPids   = 2048
 )
 
-// Add gives a command the flags.
 func (f *RunFlags) Add(cmd *cobra.Command) {
 	cmd.Flags().SetInterspersed(false) // the first word that isn't a flag is the agent
 	cmd.Flags().StringVar(&f.Mode, "mode", string(api.ModePolicy), "step: hold every action; policy: follow the rules; watch: only record")

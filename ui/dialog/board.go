@@ -50,7 +50,6 @@ type item struct {
 // wide is from how many columns on the parts lie beside each other.
 const wide = 108
 
-// selected is the selected item, or none.
 func (b *board) selected() item {
 	if b.at < len(b.items) {
 		return b.items[b.at]

@@ -46,7 +46,6 @@ func (d *Decision) rows(dst uv.Screen, width int, now time.Time) (out []row, cov
 	return d.edit(dst, out, width)
 }
 
-// actions names the actions of questions.
 func actions(qs []api.Question) string {
 	var out []string
 	for _, q := range qs {

@@ -179,7 +179,6 @@ func (n *NewSession) complete() {
 	f.at = max(0, min(f.at, len(f.choices)-1))
 }
 
-// chosen is what is chosen in a field.
 func (f *field) chosen() Choice {
 	if f.at < len(f.choices) {
 		return f.choices[f.at]

@@ -62,7 +62,6 @@ func (s *Stack) Open(d Dialog) { s.all = append(s.all, d) }
 // Below opens a dialog under those that are open.
 func (s *Stack) Below(d Dialog) { s.all = slices.Insert(s.all, 0, d) }
 
-// Close closes a dialog.
 func (s *Stack) Close(gone Dialog) {
 	s.all = slices.DeleteFunc(s.all, func(d Dialog) bool { return d == gone })
 }

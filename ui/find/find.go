@@ -48,7 +48,6 @@ type term struct {
 	kind  string // the letter of a changed file
 }
 
-// String is the line.
 func (f Filter) String() string { return f.line }
 
 // Narrows says whether there are rows that it hasn't.

@@ -119,7 +119,6 @@ func (r Range) ends() (from, to uv.Position) {
 	return from, to
 }
 
-// Rows are the first and the last row.
 func (r Range) Rows() (first, last int) {
 	from, to := r.ends()
 	return from.Y, to.Y

@@ -54,7 +54,6 @@ func New(script ...Step) *Server {
 	return s
 }
 
-// read reads and records a request.
 func (s *Server) read(w http.ResponseWriter, r *http.Request) (Request, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err != nil {

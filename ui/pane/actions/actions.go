@@ -245,7 +245,6 @@ func (p *Pane) digits() int {
 	return 3
 }
 
-// Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	items := p.rows()
 	box := paint.Box{Number: f.Number, Title: rows.Title("Actions", p.filter, p.found, len(p.State.Actions)), Focused: f.Focused, Zoomed: f.Zoomed, Foot: p.Notice, Facts: p.facts(f)}

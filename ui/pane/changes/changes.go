@@ -251,7 +251,6 @@ func (p *Pane) Looked() int64 {
 	return p.shown().Checkpoint
 }
 
-// Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	box := paint.Box{Number: f.Number, Title: rows.Title("Changes", p.filter, p.has(0, len(p.shown().Files)), max(p.shown().Total, len(p.shown().Files))), Focused: f.Focused, Zoomed: f.Zoomed}
 	switch {

@@ -139,7 +139,6 @@ func (p *Pane) Selected() (Fold, bool) {
 	return folds[p.List.In(len(folds))], true
 }
 
-// Draw draws the pane.
 func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	folds := p.rows()
 	box := paint.Box{Number: f.Number, Title: rows.Title("Network", p.filter, p.found, len(p.State.Attempts)), Focused: f.Focused, Zoomed: f.Zoomed}

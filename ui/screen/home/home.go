@@ -294,7 +294,6 @@ func (s *Screen) scope() []keys.Scope {
 	return []keys.Scope{keys.Home}
 }
 
-// Paste takes pasted text.
 func (s *Screen) Paste(text string) (cmd tea.Cmd) {
 	d := s.dialogs.Top()
 	if w, ok := d.(dialog.Writer); ok {

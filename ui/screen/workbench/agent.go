@@ -58,7 +58,6 @@ func (a *agent) key(k tea.KeyPressMsg) {
 	a.press(uv.KeyPressEvent(k))
 }
 
-// paste sends pasted text.
 func (a *agent) paste(text string) {
 	a.send(func(e link.Emulator) []byte { return e.EncodePaste(text) })
 }

@@ -37,7 +37,6 @@ type finding struct {
 // pathsPause is how long typing must have rested before it is looked up who wrote files.
 const pathsPause = 200 * time.Millisecond
 
-// filter is what the filter of a pane asks for.
 func (n *finding) filter(p intent.Pane) find.Filter { return n.of[p] }
 
 // narrowed says whether a list has a filter.

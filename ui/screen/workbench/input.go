@@ -15,7 +15,6 @@ import (
 	"stepbox/ui/state"
 )
 
-// Key takes a key press.
 func (s *Screen) Key(k tea.KeyPressMsg) tea.Cmd {
 	f, name, ours := &s.asking.flow, k.String(), !keys.IsLeader(k) && (s.leader || s.asking.dialogs.Top() != nil || !s.typing())
 	s.asking.desk.Presses.Key(name, s.cfg.Now())
