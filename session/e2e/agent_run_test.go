@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
 	"stepbox/session/e2e/standintest"
@@ -104,9 +105,7 @@ func (a *agent) prepare(p *person, model *standintest.Server) {
 		network = append(network, map[string]string{"deny": host, "why": "a test"})
 	}
 	rules, err := json.Marshal(map[string]any{"environment": map[string]any{"set": set}, "network": network}) // JSON is YAML
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	p.put(filepath.Join(p.home, ".config", "stepbox", "policy.yaml"), string(rules))
 	for name, text := range a.files {
 		p.put(filepath.Join(p.dir, "data", "homes", a.name, name), strings.NewReplacer("URL", url, "PROJECT", p.project).Replace(text))
@@ -116,12 +115,8 @@ func (a *agent) prepare(p *person, model *standintest.Server) {
 // put writes a file in a folder that may not be there yet.
 func (p *person) put(file, text string) {
 	p.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, os.MkdirAll(filepath.Dir(file), 0o700))
+	must.OK(p.t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // repository makes the project a small repository with a test in it.
@@ -171,12 +166,8 @@ func (a *agent) run(t *testing.T, p *person, model *standintest.Server, mode, na
 	var words bytes.Buffer
 	cmd.Stderr = &words
 	events, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	if err := r.answer(ctx, events, says); err != nil {
 		t.Errorf("%s: %v", a.name, err)
 		cancel()
@@ -231,9 +222,7 @@ func (r *errand) answer(ctx context.Context, events interface{ Read([]byte) (int
 func (a *agent) outside(ctx context.Context, t testing.TB, p *person, model *standintest.Server, args []string) *exec.Cmd {
 	t.Helper()
 	home := filepath.Join(p.dir, "bare")
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(home, 0o700))
 	put := strings.NewReplacer("URL", model.URL(), "PROJECT", p.project)
 	for name, text := range a.files {
 		p.put(filepath.Join(home, name), put.Replace(text))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/e2e/standintest"
 )
 
@@ -25,9 +26,7 @@ func TestAgentsCredential(t *testing.T) {
 			t.Skipf("nothing here gives %s a key", a.name)
 		}
 		at, err := url.Parse(model.URL())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		hosts := newAPIs(t, p.dir, httputil.NewSingleHostReverseProxy(at).ServeHTTP, a.paid.host)
 		with := *a
 		with.env, with.files, with.args = a.paid.env, a.paid.files, a.paid.args

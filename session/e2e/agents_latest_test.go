@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/e2e/standintest"
 )
@@ -87,9 +88,7 @@ func TestAgentsLatest(t *testing.T) {
 		t.Skip("`make agents-latest` installs the newest agents and runs them")
 	}
 	doc, err := os.ReadFile(agentsDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before, in, ok := strings.Cut(string(doc), latestBegin)
 	in, after, found := strings.Cut(in, tableEnd)
 	if !ok || !found {
@@ -112,9 +111,7 @@ func TestAgentsLatest(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		table.WriteString(rows[name])
 	}
-	if err := os.WriteFile(agentsDoc, []byte(before+latestBegin+latestHead+table.String()+tableEnd+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(agentsDoc, []byte(before+latestBegin+latestHead+table.String()+tableEnd+after), 0o644))
 }
 
 // counted runs the calls and gives the agent's row.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
 	"stepbox/session/e2e/standintest"
@@ -55,9 +56,7 @@ func TestAgentsTable(t *testing.T) {
 		fmt.Fprintf(&out, "| %s %s\n", name, rows[name])
 	}
 	if *rewrite {
-		if err := os.WriteFile(agentsDoc, []byte(before+tableBegin+tableHead+out.String()+tableEnd+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(agentsDoc, []byte(before+tableBegin+tableHead+out.String()+tableEnd+after), 0o644))
 	}
 	for name := range rows {
 		if !slices.Contains(want, name) {
@@ -75,9 +74,7 @@ func TestAgentsTable(t *testing.T) {
 func table(t *testing.T) (before string, rows map[string]string, after string) {
 	t.Helper()
 	doc, err := os.ReadFile(agentsDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before, in, ok := strings.Cut(string(doc), tableBegin)
 	in, after, found := strings.Cut(in, tableEnd)
 	if !ok || !found {
@@ -94,9 +91,7 @@ func table(t *testing.T) (before string, rows map[string]string, after string) {
 // row runs the agent and tells what came of it. A row begins behind the agent's name.
 func (a *agent) row(t *testing.T) string {
 	version, err := exec.CommandContext(t.Context(), a.program(t), "--version").CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	number := regexp.MustCompile(`\d+(\.\d+)+`).FindString(string(version))
 	p := newPerson(t)
 	p.repository()
@@ -182,9 +177,7 @@ func (a *agent) network(t *testing.T, p *person, session string) string {
 	var out []string
 	for lines := json.NewDecoder(strings.NewReader(p.do("net", "--json", session))); lines.More(); {
 		var n api.Attempt
-		if err := lines.Decode(&n); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, lines.Decode(&n))
 		if what := fmt.Sprintf("%s: %s", n.Name, n.Verdict); n.Name != policy.HostService && !slices.Contains(out, what) {
 			out = append(out, what)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/e2e/pairstest"
 )
@@ -52,9 +53,7 @@ func (p *person) applies(name string) []api.Apply {
 	var list []api.Apply
 	for line := range strings.Lines(p.do("log", "--json", name)) {
 		var e api.Event
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			p.t.Fatal(err)
-		}
+		must.OK(p.t, json.Unmarshal([]byte(line), &e))
 		if e.Apply == nil {
 			continue
 		}
@@ -125,9 +124,7 @@ func (p *person) half(after time.Duration, victim func(*exec.Cmd) int, args ...s
 	journals := filepath.Join(p.dir, "data", "journals")
 	before := open(journals)
 	cmd := p.command(ctx, args...)
-	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {
@@ -213,9 +210,7 @@ func (p *person) manyFiles() {
 	for i := range 100 {
 		p.write("old"+strconv.Itoa(i), "old\n")
 	}
-	if err := os.Mkdir(filepath.Join(p.project, "gone"), 0o755); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, os.Mkdir(filepath.Join(p.project, "gone"), 0o755))
 	for i := range 50 {
 		p.write("gone/"+strconv.Itoa(i), "gone\n")
 	}
@@ -300,12 +295,8 @@ func benchmarkApply(b *testing.B, n int) {
 	fill := func(dir, line string) {
 		for i := range n {
 			p := filepath.Join(dir, fmt.Sprintf("d%d", i/50), fmt.Sprintf("f%d", i))
-			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-				b.Fatal(err)
-			}
-			if err := os.WriteFile(p, []byte(strings.Repeat(line+strconv.Itoa(i)+"\n", 20)), 0o644); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, os.MkdirAll(filepath.Dir(p), 0o755))
+			must.OK(b, os.WriteFile(p, []byte(strings.Repeat(line+strconv.Itoa(i)+"\n", 20)), 0o644))
 		}
 	}
 	timed := func(cmd *exec.Cmd) time.Duration {
@@ -376,9 +367,7 @@ func TestApplyStopped(t *testing.T) {
 		cmd := p.command(ctx, "apply", name, "--yes", "--looked", "--check", "sleep 1234")
 		var said strings.Builder
 		cmd.Stderr = &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Start())
 		runs := func() bool {
 			found, _ := filepath.Glob("/proc/[0-9]*/cmdline") // a pattern that is well-formed
 			for _, f := range found {
@@ -393,9 +382,7 @@ func TestApplyStopped(t *testing.T) {
 		if !poll(runs) {
 			t.Fatal("the check doesn't run")
 		}
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Process.Signal(syscall.SIGINT))
 		_ = cmd.Wait() // its exit code says how
 		cancel()
 		if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(said.String(), "stopped; the project folder is as it was") {

@@ -15,6 +15,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/screen"
 )
 
@@ -299,13 +300,9 @@ const spinning = `perl -e '$| = 1;
 func BenchmarkSpinner(b *testing.B) {
 	box, mux := besides(b, spinning, "tokens)")
 	server, err := exec.Command("tmux", "-S", filepath.Join(filepath.Dir(box.cmd.Dir), "tmux"), "display", "-p", "#{pid}").Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	muxServer, err := strconv.Atoi(strings.TrimSpace(string(server)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	supervisor := find(b, "supervise", func(pid int) bool {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // it may be gone
 		return strings.Contains(string(env), filepath.Dir(box.cmd.Dir)+"/data")
@@ -336,9 +333,7 @@ func BenchmarkSpinner(b *testing.B) {
 func memory(b *testing.B, pid int) int {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); f[0] == "Pss:" {
 			kb, _ := strconv.Atoi(f[1]) // proc_pid_smaps(5): always a number
@@ -368,9 +363,7 @@ func find(b *testing.B, command string, is func(pid int) bool) int {
 func stat(b *testing.B, pid int) []string {
 	b.Helper()
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return strings.Fields(string(line[strings.LastIndexByte(string(line), ')')+1:]))
 }
 

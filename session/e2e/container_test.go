@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // dockerCapabilities are what Docker leaves root in a container by default.
@@ -36,9 +38,7 @@ func newContainer(t *testing.T) *container {
 		t.Skip("runc isn't installed")
 	}
 	dir, err := os.MkdirTemp("", "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -46,13 +46,9 @@ func newContainer(t *testing.T) *container {
 	})
 	c := &container{t: t, bundle: filepath.Join(dir, "bundle"), volume: filepath.Join(dir, "volume")}
 	for _, d := range []string{dir, c.bundle, c.volume, filepath.Join(c.bundle, "root")} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(d, 0o755))
 	}
-	if err := os.Chmod(c.volume, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(c.volume, 0o777))
 	return c
 }
 
@@ -80,9 +76,7 @@ func (c *container) run(uid int, argv ...string) (string, error) {
 		case err != nil:
 		case info.Mode()&os.ModeSymlink != 0:
 			target, err := os.Readlink(name)
-			if err != nil {
-				c.t.Fatal(err)
-			}
+			must.OK(c.t, err)
 			if err := os.Symlink(target, filepath.Join(root, name)); err != nil && !os.IsExist(err) {
 				c.t.Fatal(err)
 			}
@@ -96,12 +90,8 @@ func (c *container) run(uid int, argv ...string) (string, error) {
 		capabilities["effective"], capabilities["permitted"] = dockerCapabilities, dockerCapabilities
 	}
 	project := filepath.Join(c.volume, fmt.Sprint("project-", uid))
-	if err := os.MkdirAll(project, 0o755); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.Chown(project, uid, uid); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, os.MkdirAll(project, 0o755))
+	must.OK(c.t, os.Chown(project, uid, uid))
 	config, err := json.Marshal(object{
 		"ociVersion": "1.0.2",
 		"process": object{
@@ -111,12 +101,8 @@ func (c *container) run(uid int, argv ...string) (string, error) {
 		"root": object{"path": root}, "mounts": mounts,
 		"linux": object{"namespaces": []object{{"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "network"}, {"type": "cgroup"}}},
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(c.bundle, "config.json"), config, 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
+	must.OK(c.t, os.WriteFile(filepath.Join(c.bundle, "config.json"), config, 0o600))
 	c.n++
 	name := fmt.Sprintf("stepbox-e2e-%d-%d", os.Getpid(), c.n)
 	out, err := exec.CommandContext(c.t.Context(), "runc", "--root", filepath.Join(c.bundle, "state"), "run", "--bundle", c.bundle, name).CombinedOutput()

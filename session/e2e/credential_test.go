@@ -22,6 +22,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 const realKey = "sk-ant-api03-the-real-one-0123456789"
@@ -39,17 +41,11 @@ func newAPIs(t *testing.T, dir string, handle http.HandlerFunc, names ...string)
 	t.Helper()
 	a := &apis{roots: filepath.Join(dir, "roots.pem")}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "corporate"}, DNSNames: names, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(a.roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(a.roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		a.seen = append(a.seen, r)
@@ -60,9 +56,7 @@ func newAPIs(t *testing.T, dir string, handle http.HandlerFunc, names ...string)
 	srv.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	srv.StartTLS()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a.proxy = "http://" + l.Addr().String()
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -202,20 +196,14 @@ func TestCredentialSources(t *testing.T) {
 	p := newPerson(t)
 	a := newAPIs(t, p.dir, anthropic, "api.example")
 	key := filepath.Join(p.home, "key")
-	if err := os.WriteFile(key, []byte(realKey+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(key, []byte(realKey+"\n"), 0o600))
 	p.write("key", realKey)
 	p.write("give", "#!/bin/sh\necho "+realKey+"\n")
 	file := filepath.Join(p.home, ".config", "stepbox", "policy.yaml")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	try := func(project, from string, more ...string) (string, error) {
 		entry := "credentials:\n  - {host: api.example, bearer: true, placeholder: KEY, from: " + from + "}\n"
-		if err := os.WriteFile(file, []byte(entry), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(entry), 0o600))
 		p.write(".stepbox.yaml", project)
 		cmd := p.command(t.Context(), "run", "--", "bash", "-c", `curl -sS -H "Authorization: Bearer $KEY" https://api.example/`)
 		cmd.Env = append(cmd.Env, append([]string{"HTTPS_PROXY=" + a.proxy, "SSL_CERT_FILE=" + a.roots}, more...)...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/demo"
 )
@@ -147,12 +148,8 @@ const secretText = "SECRET-OF-THE-HOST"
 // secret puts a key where the demo's agent looks for one.
 func secret(p *person) {
 	p.t.Helper()
-	if err := os.Mkdir(filepath.Join(p.home, ".ssh"), 0o700); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(p.home, ".ssh", "id_ed25519"), []byte(secretText+"\n"), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, os.Mkdir(filepath.Join(p.home, ".ssh"), 0o700))
+	must.OK(p.t, os.WriteFile(filepath.Join(p.home, ".ssh", "id_ed25519"), []byte(secretText+"\n"), 0o600))
 }
 
 // sameProject compares the demo's project on the host with a fresh one.
@@ -163,9 +160,7 @@ func sameProject(t *testing.T, p *person) {
 		t.Fatalf("the demo's project is in %q (%v)", dirs, err)
 	}
 	fresh, remove, err := demo.Project()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer remove()
 	want, got := files(t, fresh), files(t, filepath.Join(dirs[0], "demo"))
 	if len(got) != len(want) {
@@ -181,9 +176,7 @@ func sameProject(t *testing.T, p *person) {
 func files(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out := map[string][]byte{}
 	for _, f := range list {
 		if out[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {

@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // answer is what a stand-in for a model says.
@@ -98,13 +100,9 @@ func TestLocalModels(t *testing.T) {
 			p := newPerson(t)
 			p.write("opencode.json", `{"provider":{"local":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"http://`+at+`/v1"},"models":{"test":{}}}}}`)
 			config := filepath.Join(p.home, ".config/stepbox")
-			if err := os.MkdirAll(config, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(config, 0o700))
 			policy := "environment:\n  set: {ANTHROPIC_BASE_URL: \"http://" + at + "\", ANTHROPIC_AUTH_TOKEN: local, ANTHROPIC_MODEL: test}\nnetwork:\n  - allow: " + at + "\n"
-			if err := os.WriteFile(filepath.Join(config, "policy.yaml"), []byte(policy), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(config, "policy.yaml"), []byte(policy), 0o600))
 			out, err := p.command(t.Context(), append([]string{"run", "--on-ask", "deny", "--"}, c.run...)...).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), answer) {
 				t.Errorf("%v, %s", err, out)
@@ -116,9 +114,7 @@ func TestLocalModels(t *testing.T) {
 func mustParse(t *testing.T, text string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return u
 }
 
@@ -131,9 +127,7 @@ func TestCorporate(t *testing.T) {
 	t.Cleanup(server.Close)
 	bundle := filepath.Join(p.home, "corporate.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(bundle, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(bundle, text, 0o600))
 	at := "host.stepbox.internal:" + mustParse(t, server.URL).Port()
 	run := func(more []string, args ...string) string {
 		cmd := p.command(t.Context(), append([]string{"run", "--mode", "watch", "--allow-host", at, "--allow-host", "api.example.com:443"}, args...)...)
@@ -149,16 +143,12 @@ func TestCorporate(t *testing.T) {
 	if out := run(nil, get...); strings.Contains(out, `"id":"test"`) {
 		t.Errorf("without it: %s", out)
 	}
-	if err := os.WriteFile(bundle, append(text, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(bundle, append(text, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"...), 0o600))
 	run([]string{"CURL_CA_BUNDLE=" + bundle}, "--name", "keyed", "--", "true")
 	if out := p.do("show", "keyed"); !strings.Contains(out, "more than certificates") {
 		t.Errorf("of a file with a key it says %s", out)
 	}
-	if err := os.WriteFile(bundle, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(bundle, text, 0o600))
 	proxy := secureProxy(t, server.TLS.Certificates[0])
 	for password, want := range map[string]string{"secret": "far side: hello", "wrong": ""} {
 		out := run([]string{"NODE_EXTRA_CA_CERTS=" + bundle, "HTTPS_PROXY=https://me:" + password + "@" + proxy}, "--name", password, "--",
@@ -176,9 +166,7 @@ func TestCorporate(t *testing.T) {
 func secureProxy(t *testing.T, cert tls.Certificate) string {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

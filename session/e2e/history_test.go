@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/e2e/pairstest"
 )
 
@@ -59,9 +60,7 @@ func BenchmarkBisect(b *testing.B) {
 			return string(out)
 		}
 		run("init", "-q")
-		if err := os.WriteFile(filepath.Join(dir, "state"), []byte("0\n"), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.WriteFile(filepath.Join(dir, "state"), []byte("0\n"), 0o644))
 		run("add", "state")
 		run("commit", "-qm", "0")
 		for i := 1; i <= steps; i++ {
@@ -105,9 +104,7 @@ func BenchmarkRecorded(b *testing.B) {
 			}
 			return err
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		return n
 	}
 	for b.Loop() {
@@ -133,9 +130,7 @@ func BenchmarkRecorded(b *testing.B) {
 		file := filepath.Join(b.TempDir(), "cast")
 		do(b, p.project, asciinema, "rec", "-q", "-c", "sh agent.sh", file)
 		info, err := os.Stat(file)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		b.ReportMetric(float64(info.Size())/1e6, "asciinema-MB")
 	}
 }

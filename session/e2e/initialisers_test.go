@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the list of what initialises itself")
@@ -32,9 +34,7 @@ func TestInitialisers(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	found := make(map[string]bool)
 	for line := range strings.Lines(string(out)) {
 		var pkg string
@@ -60,14 +60,10 @@ func TestInitialisers(t *testing.T) {
 	got := strings.Join(list, "")
 	file := filepath.Join("testdata", "initialisers.txt")
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got != string(want) {
 		t.Errorf("other modules initialise themselves than in %s; now it is\n%s", file, got)
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // How the panes were divided is there again when the next terminal looks, and files of
@@ -36,9 +38,7 @@ func TestLayoutIsKept(t *testing.T) {
 	tm.press(leader + "d")
 	tm.ended()
 
-	if err := os.WriteFile(file, []byte("\x00{\"strip\": [[["), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("\x00{\"strip\": [[["), 0o600))
 	tm = look()
 	tm.until("Actions is as high as at first", func() bool { return height(tm) == usual })
 	tm.press(leader + "d")

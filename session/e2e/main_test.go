@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"stepbox/internal/must"
 )
 
 const (
@@ -94,9 +96,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	t.Parallel()
 	cmd, err := again(t, "-test.run", "^(TestDemo|TestDetachAndAttach|TestKilledInterface|TestApplyLive|TestApplyKilled|TestCredential|TestNoCredential)$/^120x35$", "-test.v="+fmt.Sprint(testing.Verbose()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "PASS") {
 		t.Fatalf("as uid %d: %v\n%s", ordinary, err, out)

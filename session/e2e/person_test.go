@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -41,9 +42,7 @@ func newPerson(t testing.TB) *person {
 		name  string
 	}{{&p.home, "home"}, {&p.project, "project"}, {&p.temp, "tmp"}, {new(string), "run"}} {
 		*at.field = filepath.Join(dir, at.name)
-		if err := os.Mkdir(*at.field, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(*at.field, 0o700))
 	}
 	// Who knows the screens: the tour that is for newcomers was seen.
 	p.place("screen/tour", "1")
@@ -54,20 +53,14 @@ func newPerson(t testing.TB) *person {
 func (p *person) place(name, text string) {
 	p.t.Helper()
 	at := filepath.Join(p.dir, "data", name)
-	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, os.MkdirAll(filepath.Dir(at), 0o700))
+	must.OK(p.t, os.WriteFile(at, []byte(text), 0o600))
 }
 
 // write makes a file in the project.
 func (p *person) write(name, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.project, name), []byte(text), 0o755); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, os.WriteFile(filepath.Join(p.project, name), []byte(text), 0o755))
 }
 
 // command is the program as this person starts it.
@@ -107,9 +100,7 @@ func (p *person) try(args ...string) (string, error) {
 func (p *person) sessions() []api.Session {
 	p.t.Helper()
 	var list []api.Session
-	if err := json.Unmarshal([]byte(p.do("ls", "--json")), &list); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, json.Unmarshal([]byte(p.do("ls", "--json")), &list))
 	return list
 }
 
@@ -123,9 +114,7 @@ type shown struct {
 func (p *person) show(name string) shown {
 	p.t.Helper()
 	var s shown
-	if err := json.Unmarshal([]byte(p.do("show", "--json", name)), &s); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, json.Unmarshal([]byte(p.do("show", "--json", name)), &s))
 	return s
 }
 

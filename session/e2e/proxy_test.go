@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"stepbox/internal/must"
 )
 
 // TestUpstreamProxy: who is behind a proxy has a network all the same, by the
@@ -16,9 +18,7 @@ func TestUpstreamProxy(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	asked := make(chan string, 1)
 	ended := make(chan struct{})
 	go func() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 )
 
@@ -24,12 +25,8 @@ func BenchmarkRelease(b *testing.B) {
 	var printed bytes.Buffer
 	cmd.Stderr = &printed
 	events, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
+	must.OK(b, cmd.Start())
 	var answered []time.Time
 	err = new(errand).answer(b.Context(), events, func(q api.Question) (api.Answer, string) {
 		if strings.HasPrefix(q.Title, "/bin/date") {
@@ -37,9 +34,7 @@ func BenchmarkRelease(b *testing.B) {
 		}
 		return api.AnswerApprove, ""
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	if err := cmd.Wait(); err != nil {
 		b.Fatalf("%v: %s", err, printed.Bytes())
 	}
@@ -57,13 +52,9 @@ func BenchmarkRelease(b *testing.B) {
 		inside = append(inside, began[i].Sub(answered[i]))
 		at := time.Now()
 		out, err := exec.Command("/bin/date", "+%s%N").Output()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		n, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		outside = append(outside, time.Unix(0, n).Sub(at))
 	}
 	for name, all := range map[string][]time.Duration{"inside": inside, "outside": outside} {

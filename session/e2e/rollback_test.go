@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/e2e/pairstest"
 )
@@ -33,13 +34,9 @@ func BenchmarkRollback(b *testing.B) {
 	fill := func(dir, prefix string) {
 		for i := range files {
 			p := filepath.Join(dir, fmt.Sprintf("d%d", i/50), fmt.Sprintf("f%d", i))
-			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, os.MkdirAll(filepath.Dir(p), 0o755))
 			line := prefix + "line of file " + strconv.Itoa(i) + "\n"
-			if err := os.WriteFile(p, []byte(strings.Repeat(line, 20)), 0o644); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, os.WriteFile(p, []byte(strings.Repeat(line, 20)), 0o644))
 		}
 	}
 	p := newPerson(b)

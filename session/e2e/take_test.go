@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/internal/must"
 	"stepbox/session/screen"
 )
 
@@ -37,16 +38,12 @@ func TestTakeOut(t *testing.T) {
 	p.do("run", "--mode", "watch", "--name", "taken", "--", "bash", "-c",
 		`for i in $(seq 100); do echo row $i; done; sed -i s/two/three/ a.txt; printf 'widths 漢字 here\n'; printf 'x%.0s' $(seq 90); echo; echo '# vim: set ft=evil:' >> a.txt`)
 	bin := filepath.Join(p.dir, "bin")
-	if err := os.Mkdir(bin, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(bin, 0o700))
 	for name, script := range map[string]string{
 		"xclip": `cat >"$0.in"; printf '%s\n' "$@" >"$0.argv"`,
 		"vim":   `printf '%s\n' "$@" >"$0.argv"; for f; do :; done; cat "$f"; echo "the editor has it"; read -r line; echo "$line" >"$0.line"`,
 	} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	read := func(name string) string {
 		b, _ := os.ReadFile(filepath.Join(bin, name)) // "" until it is there

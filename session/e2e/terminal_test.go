@@ -20,6 +20,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"stepbox/internal/must"
 	"stepbox/session/screen"
 )
 
@@ -376,9 +377,7 @@ func (tm *terminal) resize(cols, rows int) {
 		s.Resize(cols, rows)
 		tm.seen = s.Text()
 	})
-	if err := pty.Setsize(tm.pty, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}); err != nil {
-		tm.t.Fatal(err)
-	}
+	must.OK(tm.t, pty.Setsize(tm.pty, &pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}))
 }
 
 // ended waits for the program's exit and returns its code and its last words.
@@ -411,9 +410,7 @@ func (tm *terminal) ended() (code int, words string) {
 // kill9 kills the program as the kernel would when memory is short.
 func (tm *terminal) kill9() {
 	tm.t.Helper()
-	if err := tm.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		tm.t.Fatal(err)
-	}
+	must.OK(tm.t, tm.cmd.Process.Signal(syscall.SIGKILL))
 	select {
 	case <-tm.done:
 	case <-time.After(patience):

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/e2e/pairstest"
 )
 
@@ -34,9 +35,7 @@ func BenchmarkWhole(b *testing.B) {
 		return
 	}
 	cmd, err := again(b, "-test.run=^$", "-test.bench=^BenchmarkWhole$", "-test.benchtime="+flag.Lookup("test.benchtime").Value.String())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		b.Fatalf("as uid %d: %v", ordinary, err)
@@ -47,14 +46,10 @@ func BenchmarkWhole(b *testing.B) {
 // its own; the home is the person's real one, whose tools are shown.
 func ours(b *testing.B) func() *exec.Cmd {
 	dir, err := os.MkdirTemp("", "b") // short, and not below the home folder
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	for _, name := range []string{"project", "run"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	return func() *exec.Cmd {
 		cmd := exec.CommandContext(b.Context(), program, "run", "--mode", "watch", "--", "true")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"stepbox/internal/must"
 	"stepbox/session/e2e/pairstest"
 )
 
@@ -88,9 +89,7 @@ bash -c 'python3 -m unittest -q 2>/dev/null'; bash -c 'git diff --stat'; bash -c
 		"calc.py": "def add(a, b):\n    return a + b\n", "notes.txt": "round\n",
 		"test_calc.py": "import unittest, calc\n\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(calc.add(1, 2), 3)\n",
 	} {
-		if err := os.WriteFile(filepath.Join(work.project(), name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.WriteFile(filepath.Join(work.project(), name), []byte(text), 0o600))
 	}
 	cmd := exec.Command("sh", "-c", "git init -q && git config user.name a && git config user.email a@b.example && git add -A && git commit -qm zero")
 	cmd.Dir = work.project()
@@ -103,14 +102,10 @@ bash -c 'python3 -m unittest -q 2>/dev/null'; bash -c 'git diff --stat'; bash -c
 // folder is one for a benchmark's files, not below a home folder.
 func folder(b *testing.B) string {
 	dir, err := os.MkdirTemp("", "b")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	for _, name := range []string{"project", "run"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	return dir
 }
@@ -139,9 +134,7 @@ func (w *work) inside() time.Duration {
 
 func (w *work) outside() time.Duration {
 	dir := filepath.Join(w.dir, "copy")
-	if err := os.CopyFS(dir, os.DirFS(w.project())); err != nil {
-		w.b.Fatal(err)
-	}
+	must.OK(w.b, os.CopyFS(dir, os.DirFS(w.project())))
 	defer os.RemoveAll(dir)
 	line := w.command()
 	cmd := exec.CommandContext(w.b.Context(), line[0], line[1:]...)
@@ -159,9 +152,7 @@ func (w *work) took(cmd *exec.Cmd) time.Duration {
 		w.b.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
 	n, err := strconv.ParseInt(string(said[1]), 10, 64)
-	if err != nil {
-		w.b.Fatal(err)
-	}
+	must.OK(w.b, err)
 	return time.Duration(n)
 }
 
@@ -188,17 +179,13 @@ func npmProject(b *testing.B, dir string) {
 	do(b, dir, "npm", "init", "-y")
 	do(b, dir, "npm", "install", "--cache", "./cache", "--no-audit", "--no-fund", "express@4.21.2", "eslint@9.17.0")
 	do(b, dir, "npm", "ci", "--cache", "./cache", "--no-audit", "--no-fund") // which asks for more than install
-	if err := os.RemoveAll(filepath.Join(dir, "node_modules")); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, os.RemoveAll(filepath.Join(dir, "node_modules")))
 }
 
 // cProject is a program of sixty files.
 func cProject(b *testing.B, dir string) {
 	write := func(name, format string, args ...any) {
-		if err := os.WriteFile(filepath.Join(dir, name), fmt.Appendf(nil, format, args...), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, os.WriteFile(filepath.Join(dir, name), fmt.Appendf(nil, format, args...), 0o644))
 	}
 	write("Makefile", "OBJECTS := $(patsubst %%.c,%%.o,$(wildcard *.c))\nprogram: $(OBJECTS)\n\t$(CC) -o $@ $(OBJECTS)\n")
 	write("main.c", "int main(void) { return 0; }\n")

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"testing"
 	"time"
+
+	"stepbox/internal/must"
 )
 
 func TestSpread(t *testing.T) {
@@ -27,9 +29,7 @@ func TestSpread(t *testing.T) {
 func TestCompare(t *testing.T) {
 	benchtime := flag.Lookup("test.benchtime").Value
 	defer benchtime.Set(benchtime.String())
-	if err := benchtime.Set("1x"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, benchtime.Set("1x"))
 	var order []string
 	way := func(name string, took time.Duration) Way {
 		return Way{name, func() time.Duration { order = append(order, name); return took }}
