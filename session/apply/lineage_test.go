@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/project"
+	"stepbox/store/storetest"
 )
 
 // What an apply wrote and a person changed back isn't written again, though the project
@@ -132,10 +132,7 @@ func TestJournalsOfOthers(t *testing.T) {
 		{"eeeeeeee", map[string]any{"name": 7}, "a session that was removed or is damaged (eeeeeeee)"},
 	} {
 		if c.doc != nil {
-			doc, err := json.Marshal(c.doc)
-			r.must(err)
-			_, err = r.Store.CreateSession(t.Context(), c.id, doc)
-			r.must(err)
+			storetest.Begin(t, r.Store, c.id, c.doc)
 		}
 		file := filepath.Join(r.Journals.Dir, c.id+"-1.apply.done")
 		r.must(os.WriteFile(file, []byte("damaged"), 0o600))

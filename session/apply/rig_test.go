@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -24,7 +23,7 @@ import (
 	"stepbox/session/ledger"
 	"stepbox/session/project"
 	"stepbox/session/scratch"
-	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,14 +83,10 @@ func newRig(t testing.TB, has map[string]string) *rig {
 	for name, text := range has {
 		r.host(name, text)
 	}
-	st, err := store.Open(t.Context(), filepath.Join(dir, "data"))
-	r.must(err)
-	t.Cleanup(func() { st.Close() })
+	st := storetest.Open(t, filepath.Join(dir, "data"))
 	r.info = api.Session{ID: sessionID, Name: "n", Folder: r.project, State: api.SessionEnded, HiddenPaths: []string{"secret.env"}, Redacted: []string{"conf/redacted"}}
-	doc, err := json.Marshal(r.info)
-	r.must(err)
-	_, err = st.CreateSession(t.Context(), sessionID, doc)
-	r.must(err)
+	storetest.Begin(t, st, sessionID, r.info)
+	var err error
 	r.files, err = files.Open(st, sessionID, r.project, lower.Options{Hidden: []string{"secret.env"}}, nil)
 	r.must(err)
 	t.Cleanup(r.files.Close)

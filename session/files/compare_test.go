@@ -13,6 +13,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // uppers is a session's files without a sandbox: a project folder and a folder
@@ -32,20 +33,12 @@ func newUppers(t testing.TB) *uppers {
 	for _, d := range []string{u.project, u.upper, filepath.Join(dir, "data")} {
 		must.OK(t, os.Mkdir(d, 0o700))
 	}
+	u.opened = storetest.Open(t, filepath.Join(dir, "data"))
 	var err error
-	if u.opened, err = store.Open(t.Context(), filepath.Join(dir, "data")); err != nil {
-		t.Fatal(err)
-	}
-	if u.Files, err = Open(u.opened, "test", u.project, lower.Options{}, func(v int64) { u.told(v) }); err != nil {
-		t.Fatal(err)
-	}
+	u.Files, err = Open(u.opened, "test", u.project, lower.Options{}, func(v int64) { u.told(v) })
+	must.OK(t, err)
 	must.OK(t, u.Attach(u.upper, nil, nil, time.Time{}))
-	t.Cleanup(func() {
-		u.Close()
-		if err := u.opened.Close(); err != nil {
-			t.Errorf("cannot close the store: %v", err)
-		}
-	})
+	t.Cleanup(u.Close)
 	return u
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/terminal"
-	"stepbox/store"
 	"stepbox/store/storetest"
 )
 
@@ -27,8 +25,7 @@ type agent struct {
 
 func newTerminal(t *testing.T) agent {
 	t.Helper()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "data"))
-	must.OK(t, err)
+	st := storetest.New(t)
 	storetest.Begin(t, st, "one", json.RawMessage(`{}`))
 	master, tty, err := pty.Open()
 	must.OK(t, err)
@@ -39,9 +36,6 @@ func newTerminal(t *testing.T) agent {
 	t.Cleanup(func() {
 		tty.Close()
 		term.Close()
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 	return agent{term, tty}
 }
