@@ -45,16 +45,10 @@ func newPerson(t testing.TB) *person {
 		must.OK(t, os.Mkdir(*at.field, 0o700))
 	}
 	// Who knows the screens: the tour that is for newcomers was seen.
-	p.place("screen/tour", "1")
+	tour := filepath.Join(p.dir, "data", "screen", "tour")
+	must.OK(t, os.MkdirAll(filepath.Dir(tour), 0o700))
+	must.OK(t, os.WriteFile(tour, []byte("1"), 0o600))
 	return p
-}
-
-// place makes a file in the person's data.
-func (p *person) place(name, text string) {
-	p.t.Helper()
-	at := filepath.Join(p.dir, "data", name)
-	must.OK(p.t, os.MkdirAll(filepath.Dir(at), 0o700))
-	must.OK(p.t, os.WriteFile(at, []byte(text), 0o600))
 }
 
 // write makes a file in the project.
