@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,16 +47,9 @@ func baseOf(w *world) (*api.Base, *base.Record) {
 // secrets; what the agent does isn't in it.
 func TestBaseOfARepository(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git to make a repository with")
-	}
+	needGit(t)
 	w := startWith(t, api.ModeWatch, "echo agent >a.txt; echo agent >b.txt; echo agent >made.txt; sleep 60", func(project string) {
-		git := func(args ...string) {
-			out, err := exec.Command("git", append([]string{"-C", project, "-c", "user.name=t", "-c", "user.email=t"}, args...)...).CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-		}
+		git := func(args ...string) { gitIn(t, project, args...) }
 		write := func(name, text string) {
 			must.OK(t, os.WriteFile(filepath.Join(project, name), []byte(text), 0o644))
 		}

@@ -22,13 +22,7 @@ func damaged(t *testing.T) func(project string) {
 			must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 		}
-		git := func(args ...string) {
-			t.Helper()
-			cmd := exec.Command("git", append([]string{"-C", project, "-c", "user.name=p", "-c", "user.email=p@example.org"}, args...)...)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("git %v: %v\n%s", args, err, out)
-			}
-		}
+		git := func(args ...string) { gitIn(t, project, args...) }
 		git("init", "-q", "-b", "main")
 		git("config", "user.name", "p")
 		git("config", "user.email", "p@example.org")

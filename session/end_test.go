@@ -18,6 +18,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // refuse makes the record refuse rows of a table from here on.
@@ -234,9 +235,7 @@ func TestStartThatFailsLate(t *testing.T) {
 	for _, d := range []string{w.project, data, run} {
 		w.must(os.Mkdir(d, 0o700))
 	}
-	w.store, err = store.Open(t.Context(), data)
-	w.must(err)
-	defer w.store.Close()
+	w.store = storetest.Open(t, data)
 	id := newID()
 	w.must(os.MkdirAll(w.store.SessionDir(id), 0o700))
 	w.must(os.WriteFile(filepath.Join(w.store.SessionDir(id), "terminal"), nil, 0o600)) // where a folder has to be

@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -24,16 +23,11 @@ func (w *world) endOf(q api.Question) api.Action {
 // don't count.
 func TestBuildOutputAndCommitsAreKeptByRule(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git to run in the sandbox")
-	}
+	needGit(t)
 	script := "mkdir -p build; cp a.txt build/out; git add a.txt; git -c user.name=a -c user.email=a@b commit -qm one; " +
 		"cp a.txt .git/hooks/pre-commit; cp a.txt b.txt; sleep 60"
 	w := startWith(t, api.ModeStep, script, func(project string) {
-		cmd := exec.Command("git", "init", "-q", project)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		gitIn(t, project, "init", "-q")
 		must.OK(t, os.WriteFile(filepath.Join(project, ".gitignore"), []byte("build\n"), 0o644))
 	})
 	last := int64(0)

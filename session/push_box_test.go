@@ -27,25 +27,14 @@ func gitServer(t *testing.T) (repository, port string) {
 	}
 	root := t.TempDir()
 	repository = filepath.Join(root, "a.git")
-	hostGit(t, root, "init", "-q", "--bare", "-b", "main", repository)
-	hostGit(t, repository, "config", "http.receivepack", "true")
-	hostGit(t, repository, "config", "receive.autogc", "false") // it would outlive the test
+	gitIn(t, root, "init", "-q", "--bare", "-b", "main", repository)
+	gitIn(t, repository, "config", "http.receivepack", "true")
+	gitIn(t, repository, "config", "receive.autogc", "false") // it would outlive the test
 	srv := httptest.NewServer(&cgi.Handler{Path: backend, Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}})
 	t.Cleanup(srv.Close)
 	at, err := url.Parse(srv.URL)
 	must.OK(t, err)
 	return repository, at.Port()
-}
-
-// hostGit runs git outside and gives what it prints.
-func hostGit(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %q: %v: %s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // A push is asked about, and so is where it leads. Answered for always, the next session
@@ -55,11 +44,11 @@ func TestAPushIsAllowedForAlways(t *testing.T) {
 	repository, port := gitServer(t)
 	var head string
 	w := startWith(t, api.ModePolicy, "git push origin main; read x", func(project string) {
-		hostGit(t, project, "init", "-q", "-b", "main")
-		hostGit(t, project, "add", "a.txt")
-		hostGit(t, project, "commit", "-q", "-m", "one")
-		hostGit(t, project, "remote", "add", "origin", "http://host.stepbox.internal:"+port+"/a.git")
-		head = hostGit(t, project, "rev-parse", "HEAD")
+		gitIn(t, project, "init", "-q", "-b", "main")
+		gitIn(t, project, "add", "a.txt")
+		gitIn(t, project, "commit", "-q", "-m", "one")
+		gitIn(t, project, "remote", "add", "origin", "http://host.stepbox.internal:"+port+"/a.git")
+		head = gitIn(t, project, "rev-parse", "HEAD")
 	})
 	ended := func(e api.Event) bool { return e.Kind == "action.ended" && e.Action.Title == "git push origin main" }
 	pushed := func() {
@@ -67,7 +56,7 @@ func TestAPushIsAllowedForAlways(t *testing.T) {
 		if a := w.happened("the push", ended).Action; a.Exit == nil || a.Exit.Code != 0 {
 			t.Fatalf("it ended with %+v", a.Exit)
 		}
-		if got := hostGit(t, repository, "rev-parse", "main"); got != head {
+		if got := gitIn(t, repository, "rev-parse", "main"); got != head {
 			t.Errorf("%s came, %s was pushed", got, head)
 		}
 	}
@@ -77,7 +66,7 @@ func TestAPushIsAllowedForAlways(t *testing.T) {
 	}
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
 	q = w.asks(q, "host.stepbox.internal:"+port)
-	if refs := hostGit(t, repository, "for-each-ref"); refs != "" {
+	if refs := gitIn(t, repository, "for-each-ref"); refs != "" {
 		t.Errorf("it is asked about, and %s is there", refs)
 	}
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
@@ -85,7 +74,7 @@ func TestAPushIsAllowedForAlways(t *testing.T) {
 	w.reads(w.policy(), "commands:\n  - allow: git push origin main # TODAY\nnetwork:\n  - allow: host.stepbox.internal:"+port+" # TODAY\n")
 	_, err := w.Kill(t.Context())
 	w.must(err)
-	hostGit(t, repository, "update-ref", "-d", "refs/heads/main")
+	gitIn(t, repository, "update-ref", "-d", "refs/heads/main")
 
 	cfg := w.config
 	cfg.ID += "2"

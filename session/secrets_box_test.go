@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,17 +40,13 @@ func TestSecretsThatComeLater(t *testing.T) {
 // what git says, and git goes on working.
 func TestSecretsOfTheProjectAreOutOfReach(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git to run in the sandbox")
-	}
+	needGit(t)
 	script := `{ grep -rs hunter2 . ; find . -name '*.pem' -o -name .npmrc -o -name .aws
 git config --list; git remote -v; } >found 2>&1
 git remote add two https://example.com/two.git && git config -l >after; sleep 60`
 	secret := "[remote \"o\"]\n\turl = https://me:hunter2@example.com/one.git\n[http]\n\textraheader = Authorization: hunter2\n"
 	w := startWith(t, api.ModeWatch, script, func(project string) {
-		if out, err := exec.Command("git", "init", "-q", project).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		gitIn(t, project, "init", "-q")
 		config, err := os.OpenFile(filepath.Join(project, ".git/config"), os.O_APPEND|os.O_WRONLY, 0)
 		must.OK(t, err)
 		defer config.Close()
@@ -99,11 +94,11 @@ func TestWhatGitHasIsntHidden(t *testing.T) {
 	t.Parallel()
 	var head string
 	w := startWith(t, api.ModePolicy, "git status --porcelain >status; git read-tree HEAD; echo more >>a.txt; git -c user.name=a -c user.email=a@b commit -qam two; git ls-tree --name-only HEAD >tree; git diff --name-status HEAD^ >diff; ls -a >there; read x", func(project string) {
-		hostGit(t, project, "init", "-q")
+		gitIn(t, project, "init", "-q")
 		must.OK(t, os.WriteFile(filepath.Join(project, ".npmrc"), []byte("//r/:_authToken=hunter2\n"), 0o600))
-		hostGit(t, project, "add", "-A")
-		hostGit(t, project, "commit", "-q", "-m", "one")
-		head = hostGit(t, project, "rev-parse", "HEAD")
+		gitIn(t, project, "add", "-A")
+		gitIn(t, project, "commit", "-q", "-m", "one")
+		head = gitIn(t, project, "rev-parse", "HEAD")
 		must.OK(t, os.WriteFile(filepath.Join(project, "key.pem"), []byte("key"), 0o600))
 	})
 	w.action("the last command's end", func(a api.Action) bool { return a.Title == "ls -a" && a.State == api.ActionEnded })
@@ -119,7 +114,7 @@ func TestWhatGitHasIsntHidden(t *testing.T) {
 	if got := w.has("there"); !strings.Contains(got, ".npmrc") || strings.Contains(got, "key.pem") {
 		t.Errorf("hidden is what git has, or what it hasn't is not: %q", got)
 	}
-	if got := hostGit(t, w.project, "status", "--porcelain"); got != "?? key.pem" || hostGit(t, w.project, "rev-parse", "HEAD") != head {
+	if got := gitIn(t, w.project, "status", "--porcelain"); got != "?? key.pem" || gitIn(t, w.project, "rev-parse", "HEAD") != head {
 		t.Errorf("the project changed: %q", got)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"stepbox/session/tell"
 	"stepbox/session/tell/mcp"
 	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -97,9 +98,7 @@ func startConfigured(t *testing.T, prepare func(project string), configure func(
 	}
 	must.OK(t, os.WriteFile(filepath.Join(w.project, "a.txt"), []byte("hello\n"), 0o644))
 	prepare(w.project)
-	if w.store, err = store.Open(t.Context(), data); err != nil {
-		t.Fatal(err)
-	}
+	w.store = storetest.Open(t, data)
 	w.config = session.Config{
 		ID: newID(), Name: "t", Workspace: w.project, Home: home,
 		Argv: argv, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
@@ -115,9 +114,6 @@ func startConfigured(t *testing.T, prepare func(project string), configure func(
 		defer cancel()
 		if _, err := w.Kill(ctx); err != nil && !errors.Is(err, session.ErrEnded) {
 			t.Errorf("cannot end the session: %v", err)
-		}
-		if err := w.store.Close(); err != nil {
-			t.Errorf("cannot close the store: %v", err)
 		}
 	})
 	w.read = w.Reader()

@@ -28,9 +28,7 @@ const committing = "export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@y GIT_COMMITTER_
 // driveGit is drive in a repository.
 func driveGit(t *testing.T) *driven {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git to make a repository with")
-	}
+	needGit(t)
 	return drive(t, api.ModePolicy, func(project string) {
 		onHost(t, project, "git init -q -b main; echo 1 >f; git add -A; git commit -qm first; echo said >>.git/info/exclude")
 	})

@@ -28,13 +28,22 @@ import (
 	"stepbox/store"
 )
 
-// gitIn runs the real git in a folder.
-func gitIn(t testing.TB, dir string, args ...string) {
+func needGit(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git to make a repository with")
+	}
+}
+
+// gitIn runs the real git in a folder, and gives what it prints.
+func gitIn(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t", "-c", "protocol.file.allow=always", "-c", "gc.auto=0"}, args...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("git %v: %v: %s", args, err, out)
 	}
+	return strings.TrimSpace(string(out))
 }
 
 // script runs a shell in a folder.
@@ -52,9 +61,7 @@ const someFiles = `umask 022; mkdir -p sub/deep empty bin; echo tracked >tracked
 
 // someRepository is a repository with all that there can be in one.
 func someRepository(t *testing.T) func(string) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git to make a repository with")
-	}
+	needGit(t)
 	return func(project string) {
 		module := filepath.Join(filepath.Dir(project), "module")
 		script(t, filepath.Dir(project), "mkdir module; echo in the module >module/file")
