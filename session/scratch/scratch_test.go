@@ -1,7 +1,6 @@
 package scratch
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +13,7 @@ import (
 	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
 	"stepbox/session/files"
-	"stepbox/store"
+	"stepbox/store/storetest"
 )
 
 // patience bounds waits for what should happen at once.
@@ -49,9 +48,7 @@ func rigIn(t testing.TB, dir string, list map[string]string) *rig {
 	for name, text := range list {
 		r.write(name, text)
 	}
-	st, err := store.Open(context.Background(), data)
-	r.must(err)
-	t.Cleanup(func() { r.must(st.Close()) })
+	st := storetest.Open(t, data)
 	r.Scratch = New(Config{
 		Store: st, Workspace: r.project, Home: home, DataDir: data,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home},
