@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // Credentials are read strictly, and what is wrong says where.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestExpectations(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // FuzzLayer: no file is the end of who reads it, and what one says can be used, shown

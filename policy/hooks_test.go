@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // TestHooksAreHousekeeping: the shell that Codex runs its hooks in is housekeeping, with

@@ -7,7 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestGlob(t *testing.T) {

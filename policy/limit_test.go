@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestLimitsAreRead(t *testing.T) {

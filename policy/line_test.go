@@ -11,7 +11,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestLine(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // folderOf reads files from memory.

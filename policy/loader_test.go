@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // An answer for a command reaches no further than its words: not to what a variable

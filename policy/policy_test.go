@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,7 +12,7 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestProfilesParse(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // A person's own profile is for one kind of agent, and says so.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // Programs that run the command in their arguments, which stands where the % is. They

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // What a rule denies is denied as it is typed in the rule and in the other ways to spell

@@ -3,10 +3,10 @@ package session
 import (
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/runner/overlay/diff"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/files"
 )
 

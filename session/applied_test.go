@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // apply has the project get what the upper has at some paths, as an apply does; what

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/session/api"
 	"stepbox/session/base"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 )
 

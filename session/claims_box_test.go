@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/tell"
 )
 

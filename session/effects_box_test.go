@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // damaged is a project with something of everything: committed, changed since,

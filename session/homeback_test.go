@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // homed is a session with a home of its own, over a profile's that begins as given by a

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // begin starts an agent of its own over a project with these files. Names that

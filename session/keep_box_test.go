@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // endOf waits for the end of the action that a question was about.

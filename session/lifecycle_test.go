@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 func TestActionLifecycleIsExhaustive(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/rules"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // An approval is for what a script held when it was shown.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // gitServer is an empty repository that a service of this machine takes pushes to.

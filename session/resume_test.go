@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 )
 

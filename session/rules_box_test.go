@@ -13,10 +13,10 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/rules"
 )
 

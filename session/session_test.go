@@ -15,10 +15,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/tell"
 	"stepbox/session/tell/mcp"
 	"stepbox/store"

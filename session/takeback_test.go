@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // driven is a session whose agent does the lines that a FIFO gives it, one

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // talk is an agent that has the tools called, one after the other, over one server.

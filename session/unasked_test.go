@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/session"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // asking starts a session that asks about each command but says what becomes of questions.

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // What AsOf says is what a reader of all events up to that one would know.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // What began after an event comes in its order, as it is now, once, however often it was told of.

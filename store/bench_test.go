@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // timed runs f and reports the median, the 99th percentile and the worst beside the mean.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // Goroutines that append to the same and to other sessions each get their own

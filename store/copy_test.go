@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // A copy that SQLite made of the database can be put in its place, by whoever opens it first.

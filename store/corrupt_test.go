@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // filled is the folder of a closed record with some pages of events.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // The child writes facts, bodies and terminal output as fast as it can, each

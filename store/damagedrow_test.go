@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // A row that damage made something else than JSON keeps no others from being listed.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // inNamespace makes a child run as root of namespaces of its own, so that it

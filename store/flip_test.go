@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // everything is a closed record of a session with a resource of every kind, bodies in

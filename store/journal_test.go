@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func openJournal(t testing.TB, s *Store, id string) *Journal {

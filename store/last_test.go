@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestNewest(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // unsound is what is wrong with the database, a line each.

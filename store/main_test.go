@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // childEnv names what a re-executed test binary does instead of testing.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // One process at a time has a session, however many stores it has open.

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // When something was printed is known of packed files without reading them, of what isn't

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // tables reads all rows of a session.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // seen says what is read from a time on, with the keyframes.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // empty is a folder with an empty file as its database, as it is before the first tables.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestRecord(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // Whoever can write the database can drop its triggers; what they change after

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // A session weighs what only it has by then: what two share goes with the second. The sum

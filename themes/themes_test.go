@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestEmbeddedThemesAreWhole(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/ui/config"
 	"stepbox/ui/display"
 	"stepbox/ui/internal/cellstest"

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // refused are words for which there is another, and where they stand nevertheless.

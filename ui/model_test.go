@@ -14,8 +14,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/kept"

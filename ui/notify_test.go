@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/ui/config"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/themes"
 )
 

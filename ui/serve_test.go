@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // signIn is a page that leads back to a port.

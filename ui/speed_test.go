@@ -13,8 +13,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/screen"
 	"stepbox/ui/display"
 	"stepbox/ui/link"

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // hands press keys as a person does who waits until they count, and count them. Text that

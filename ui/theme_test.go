@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/ui/config"
 	"stepbox/ui/kept"
 )

@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // oracle runs the real git in a repository that the test made.

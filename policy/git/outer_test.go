@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // shell runs lines in a folder, with git's own settings alone.

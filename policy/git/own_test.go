@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // lay writes files below a folder; one that begins with "->" is a link.

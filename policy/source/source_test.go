@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func write(t *testing.T, file, content string) string {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestEscape(t *testing.T) {

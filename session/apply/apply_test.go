@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/ledger"
 	"stepbox/session/project"
 	"stepbox/session/scratch"

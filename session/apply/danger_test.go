@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // What is said of files by their names.

@@ -14,11 +14,11 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/files"
 	"stepbox/session/ledger"
 	"stepbox/session/project"

@@ -7,9 +7,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/files"
 	"stepbox/session/ledger"
 	"stepbox/store"

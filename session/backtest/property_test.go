@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // Whatever a session did: rules that deny all save no question and let nothing through,

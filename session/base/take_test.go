@@ -19,10 +19,10 @@ import (
 	"github.com/zeebo/blake3"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/e2e/must"
 )
 
 // memory keeps bodies in memory.

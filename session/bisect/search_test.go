@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // A fault at any step is found by no more runs than halving takes and two for the

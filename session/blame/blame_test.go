@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/lower"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/files"
 	"stepbox/store"
 )

@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
 	"stepbox/session/bring"
+	"stepbox/session/e2e/must"
 	"stepbox/session/home"
 )
 

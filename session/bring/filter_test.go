@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
+	"stepbox/session/e2e/must"
 	"stepbox/session/redact"
 )
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
+	"stepbox/session/e2e/must"
 	"stepbox/session/outfit"
 )
 

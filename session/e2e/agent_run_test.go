@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/e2e/standintest"
 )
 

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/e2e/standintest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // dockerCapabilities are what Docker leaves root in a container by default.

@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 const realKey = "sk-ant-api03-the-real-one-0123456789"

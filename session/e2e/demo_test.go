@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/demo"
+	"stepbox/session/e2e/must"
 )
 
 // A person goes through the whole demo, at the sizes that terminals have: each

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // answer is what a stand-in for a model says.

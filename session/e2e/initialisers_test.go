@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the list of what initialises itself")

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // How the panes were divided is there again when the next terminal looks, and files of

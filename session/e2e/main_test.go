@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // person is one who uses the program: a home, a project and a record.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // TestUpstreamProxy: who is behind a proxy has a network all the same, by the

@@ -15,13 +15,13 @@ import (
 	"github.com/zeebo/blake3"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/base"
+	"stepbox/session/e2e/must"
 )
 
 // tree is a state of files that the session wrote: contents by path. One that

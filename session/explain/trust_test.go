@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/rules"
 )
 

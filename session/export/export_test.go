@@ -25,8 +25,8 @@ import (
 	"github.com/zeebo/blake3"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/export"
 	"stepbox/session/files"
 	"stepbox/session/screen"

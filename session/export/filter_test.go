@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func filtered(t testing.TB, in []byte, size int) (out string) {

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/scan"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 )
 

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/merge"
 	"stepbox/store"
 )

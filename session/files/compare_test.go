@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/lower"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 	"stepbox/store/storetest"
 )

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // deepTree is what it costs to look at folders in one another, of which each has one

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 func TestHunksAreMinimal(t *testing.T) {

@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // listed pages through all that a session changed, in groups.

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/diff"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // beside is what is said of each changed file's place in the project.

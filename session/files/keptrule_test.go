@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // repository is a project that ignores some things.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/lower"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/store/storetest"
 )
 

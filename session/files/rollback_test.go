@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // quiet is a sandbox in which nothing runs. What it is to restore is noted; of that

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/runner/holder"
+	"stepbox/session/e2e/must"
 )
 
 // Wherever a sandbox writes, it counts.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 	"stepbox/store/storetest"
 )

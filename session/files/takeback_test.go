@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/e2e/pairstest"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // A word that one of 10,000 sessions has, one that each has, and one that none

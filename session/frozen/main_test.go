@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/e2e/must"
 )
 
 // rig is a person's repository, and what a session has of it. What its git writes goes to

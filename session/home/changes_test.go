@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/home"
 )
 

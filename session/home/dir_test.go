@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/session/home"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner"
 	"stepbox/runner/overlay/restore"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/home"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // Of a home that is a view of another, what earlier agents wrote there is theirs, what this

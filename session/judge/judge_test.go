@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner/gate"
+	"stepbox/session/e2e/must"
 )
 
 // made is a judge of a session over /p whose agent has this environment, and

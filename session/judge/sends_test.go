@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
+	"stepbox/session/e2e/must"
 )
 
 // What leaves is told from the files that the agent sees, whoever wrote them.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner/gate"
+	"stepbox/session/e2e/must"
 )
 
 // wrapped is how the agent "claude" runs a command after it read a snapshot of

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session"
+	"stepbox/session/e2e/must"
 	"stepbox/session/rules"
 )
 

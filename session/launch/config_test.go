@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/session/seal"
 	"stepbox/store"
 	"stepbox/store/storetest"

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // What is kept for the last of the output is given back by itself, and what is kept

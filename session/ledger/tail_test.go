@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 	"stepbox/store/storetest"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 func TestEditsTurnOneTextIntoTheOther(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 const synthetic = "198.18.0.1:443"

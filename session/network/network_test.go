@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 func TestEventsKeepTheirAction(t *testing.T) {

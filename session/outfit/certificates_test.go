@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // certificate makes one, and its key, as PEM.

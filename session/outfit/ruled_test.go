@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/policy/git"
 	"stepbox/runner"
+	"stepbox/session/e2e/must"
 )
 
 func rulesOf(t *testing.T, text string) *policy.Policy {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/policy/git"
+	"stepbox/session/e2e/must"
 )
 
 func project(t *testing.T, files ...string) string {

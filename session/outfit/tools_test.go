@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
+	"stepbox/session/e2e/must"
 )
 
 func TestTools(t *testing.T) {

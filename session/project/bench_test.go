@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/e2e/must"
 	"stepbox/session/e2e/pairstest"
 )
 

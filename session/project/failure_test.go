@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/e2e/must"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/inode"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/e2e/must"
 )
 
 // An access list that lets user 1 read and write, with a mask.

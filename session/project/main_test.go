@@ -16,9 +16,9 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) {

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/e2e/must"
 )
 
 func sorted(m map[string]State) []string {

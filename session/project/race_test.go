@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/e2e/must"
 )
 
 // found says where bytes are: below the project, or in the bodies.

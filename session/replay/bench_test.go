@@ -24,8 +24,8 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/files"
 	"stepbox/session/replay"
 	"stepbox/session/screen"

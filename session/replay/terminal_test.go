@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/screen"
 	"stepbox/store"
 	"stepbox/store/storetest"

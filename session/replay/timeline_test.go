@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 )
 

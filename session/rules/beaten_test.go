@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // A rule that never decides is told apart from one that does, if only in part.

@@ -11,9 +11,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
 	"stepbox/policy"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 func host(v api.Verdict, h string) api.Rule { return api.Rule{Verdict: v, Host: h} }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // Files that can't be used are told of, and all others count.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // patience bounds waits for what should happen at once: on a busy machine it

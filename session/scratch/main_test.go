@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
 	"stepbox/runner"
+	"stepbox/session/e2e/must"
 )
 
 // unprivilegedUID is who the tests run as a second time.

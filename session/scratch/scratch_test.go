@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/files"
 	"stepbox/store/storetest"
 )

@@ -17,7 +17,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/creack/pty"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // output makes about n bytes of what programs print, with line ends as a PTY has them.

@@ -8,7 +8,7 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func write(t *testing.T, cols, rows int, text string) *Screen {

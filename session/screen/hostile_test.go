@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // FuzzWrite feeds any bytes, with resizes between them: the first byte of the

@@ -16,7 +16,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 	"github.com/creack/pty"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 var capture = flag.Bool("capture", false, "run the programs again and replace testdata/programs/*.raw")

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // texts are the lines of the scrollback and the main screen, whole.

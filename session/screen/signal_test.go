@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // What the guest wants told is bounded text, and nothing asks for the clipboard.

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -18,7 +18,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 var others = flag.Bool("others", false, "ask xterm.js and tmux again, and write what they and we answer to testdata/terminals.json")

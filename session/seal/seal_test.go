@@ -17,8 +17,8 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 	"stepbox/store/storetest"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/creack/pty"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/terminal"
 	"stepbox/store/storetest"
 )

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/crypto/ssh/knownhosts"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,8 +14,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

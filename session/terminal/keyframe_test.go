@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/session/replay"
 	"stepbox/session/screen"
 	"stepbox/store"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // What is piped arrives byte by byte through a terminal that reads by lines.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // Who watches is told where an action begins, at that place of the stream; who joins later

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/session/redact"
 	"stepbox/store"
 )

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/store"
 	"stepbox/store/storetest"
 )

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
 	"stepbox/session/base"
+	"stepbox/session/e2e/must"
 )
 
 // Where a repository was there may be a link by now: nothing is read through it.

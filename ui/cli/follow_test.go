@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // following serves one ended session, whose events are these, and follows it.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/creack/pty"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/screen"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // Whoever lingers isn't told that logging out ends what runs on.

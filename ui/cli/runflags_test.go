@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/ui/config"
 )
 

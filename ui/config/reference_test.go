@@ -9,7 +9,7 @@ import (
 
 	_ "github.com/charmbracelet/x/exp/golden" // the flag -update
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // The table of the documentation is the settings'; -update writes it.

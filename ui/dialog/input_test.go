@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/themes"
 	"stepbox/ui/internal/cellstest"
 	"stepbox/ui/paint"

@@ -11,7 +11,7 @@ import (
 	"charm.land/bubbles/v2/viewport"
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/themes"
 	"stepbox/ui/paint"
 )

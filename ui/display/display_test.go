@@ -14,7 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/session/screen"
 )
 

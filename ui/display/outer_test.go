@@ -17,7 +17,7 @@ import (
 	_ "github.com/charmbracelet/x/exp/golden" // the flag -update
 	"golang.org/x/text/unicode/norm"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 var others = flag.Bool("others", false, "show the hard characters in tmux, xterm and xterm.js again, and write what they make of them to testdata/outer.json")

@@ -13,7 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/session/screen"
 )
 

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/ui/intent"
 	"stepbox/ui/layout"
 )

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestItIsRememberedPerSession(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // opens is the variable that has this program open a text with a command.

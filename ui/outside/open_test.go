@@ -11,7 +11,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // Of what an agent calls a file nothing is left that a program would obey, nor a path.

@@ -11,7 +11,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/themes"
 )
 

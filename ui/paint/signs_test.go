@@ -9,7 +9,7 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 // Each sign that the screens draw has its counterpart: it is found in the program's own

@@ -10,7 +10,7 @@ import (
 
 	_ "github.com/charmbracelet/x/exp/golden" // the flag -update
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 	"stepbox/ui/keys"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

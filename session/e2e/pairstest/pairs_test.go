@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"stepbox/internal/must"
+	"stepbox/session/e2e/must"
 )
 
 func TestSpread(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/ui/intent"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/internal/must"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/internal/cellstest"
