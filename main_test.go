@@ -36,6 +36,7 @@ import (
 
 	"stepbox/runner"
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 	"stepbox/session/ledger"
 	"stepbox/session/tell"
 	"stepbox/store"
@@ -268,20 +269,12 @@ func TestMachine(t *testing.T) {
 // files, too.
 func atOrdinary(t *testing.T, name, folder string) (dir, program string) {
 	dir, err := os.MkdirTemp("", "ordinary")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(folder)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.CopyFS(filepath.Join(dir, folder), os.DirFS(folder)))
 	program = filepath.Join(dir, folder, name)
-	if err := copyFile("/proc/self/exe", program); err != nil {
-		t.Fatal(err)
-	}
-	if err := chownAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, copyFile("/proc/self/exe", program))
+	must.OK(t, chownAll(dir))
 	return dir, program
 }
 
@@ -431,26 +424,20 @@ func TestLibraries(t *testing.T) {
 		t.Skip("the sources were checked by the one who could read them")
 	}
 	mod, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var file struct {
 		Require []struct {
 			Path     string
 			Indirect bool
 		}
 	}
-	if err := json.Unmarshal(mod, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(mod, &file))
 	required := make(map[string]bool)
 	for _, r := range file.Require {
 		required[r.Path] = !r.Indirect
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}} {{range .Imports}}{{.}} {{end}}", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	imported := make(map[string]bool)
 	for line := range strings.Lines(string(out)) {
 		words := strings.Fields(line)
@@ -504,9 +491,7 @@ func TestUsageIsWhatIsTaken(t *testing.T) {
 			}
 			var out bytes.Buffer
 			cmd.SetOut(&out)
-			if err := cmd.Help(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, cmd.Help())
 			if !strings.Contains(out.String(), "stepbox "+cmd.Use) || strings.Contains(out.String(), "\x1b") {
 				t.Errorf("the help doesn't have %q as it is:\n%s", cmd.Use, out.String())
 			}
@@ -522,9 +507,7 @@ func TestHelpFits(t *testing.T) {
 		commands = append(commands[1:], cmd.Commands()...)
 		var out bytes.Buffer
 		cmd.SetOut(&out)
-		if err := cmd.Help(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Help())
 		_, flags, _ := strings.Cut(out.String(), "\nFlags:\n")
 		for line := range strings.Lines(flags) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 && strings.HasPrefix(line, "  ") {
@@ -902,13 +885,9 @@ func TestDamagedRecord(t *testing.T) {
 				}
 			}
 			b, err := os.ReadFile(f.db())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			damage(b)
-			if err := os.WriteFile(f.db(), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(f.db(), b, 0o600))
 			words := []string{"the record is damaged", "mv " + f.db() + "* "}
 			for _, args := range every {
 				code := 1
@@ -979,15 +958,11 @@ func TestRecordFailsUnderSession(t *testing.T) {
 			start := f.stepbox("run", "--mode", "watch", "--name", "it", "--", "sh", "-c", busy)
 			var out, said bytes.Buffer
 			start.Stdout, start.Stderr = &out, &said
-			if err := start.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, start.Start())
 			fd, pid := f.supervisor(start)
 			defer unix.Close(fd)
 			f.until("running", "ls")
-			if err := c.fault(t, f, pid); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.fault(t, f, pid))
 			err := start.Wait()
 			words := 0
 			for _, w := range c.words {
@@ -1012,9 +987,7 @@ func TestChangedRecord(t *testing.T) {
 	f.says(0, nil, "run", "--mode", "watch", "--name", "it", "--", "sh", "-c", "echo one > a.txt")
 	f.says(0, nil, "run", "--mode", "watch", "--name", "other", "--", "sh", "-c", "echo two > b.txt")
 	db, err := sql.Open("sqlite3", "file:"+f.db()+"?_busy_timeout=30000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	if _, err := db.Exec(`UPDATE sessions SET doc = json_set(doc, '$.reason', 'changed') WHERE number = 1`); err != nil {
 		t.Fatal(err)
@@ -1052,9 +1025,7 @@ func TestChangedTables(t *testing.T) {
 	f.says(0, nil, "run", "--mode", "watch", "--name", "it", "--", "sh", "-c", "echo one > a.txt; curl -s https://evil.example/; true")
 	f.says(0, nil, "apply", "it", "--yes", "--looked")
 	db, err := sql.Open("sqlite3", "file:"+f.db()+"?_busy_timeout=30000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	for name, change := range map[string]string{
 		"the session": `UPDATE sessions SET doc = json_set(doc, '$.command', 'sh harmless.sh')`,
@@ -1067,9 +1038,7 @@ func TestChangedTables(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		events := func() (n int) {
-			if err := db.QueryRow(`SELECT count(*) FROM events`).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, db.QueryRow(`SELECT count(*) FROM events`).Scan(&n))
 			return n
 		}
 		were := events()
@@ -1104,9 +1073,7 @@ func TestAddedOutput(t *testing.T) {
 	id := func(name string) string {
 		var is struct{ ID string }
 		out, err := f.stepbox("show", name, "--json").Output()
-		if err := errors.Join(err, json.Unmarshal(out, &is)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, json.Unmarshal(out, &is)))
 		return is.ID
 	}
 	part := func(name string) string {
@@ -1114,23 +1081,15 @@ func TestAddedOutput(t *testing.T) {
 	}
 	var note struct{ PID int }
 	b, err := os.ReadFile(filepath.Join(f.data(), "live", id("killed")+".json"))
-	if err := errors.Join(err, json.Unmarshal(b, &note)); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(note.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, json.Unmarshal(b, &note)))
+	must.OK(t, syscall.Kill(note.PID, syscall.SIGKILL))
 	f.until("interrupted", "ls")
 	f.until("whole", "verify", "killed")
 	b, err = os.ReadFile(part("other"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f.says(0, nil, "kill", "other")
 	for _, name := range []string{"ended", "killed"} {
-		if err := os.WriteFile(part(name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(part(name), b, 0o600))
 		f.until("part 2 of the terminal's output isn't in the record", "verify", name)
 		f.says(0, nil, "resume", name, "--", "echo", "own")
 		out, err := f.stepbox("replay", name, "--plain").Output()
@@ -1165,9 +1124,7 @@ func TestEndUntold(t *testing.T) {
 	if err == nil {
 		err = unix.Flock(int(d.Fd()), unix.LOCK_EX) // it is gone
 	}
-	if err := errors.Join(err, d.Close(), os.Remove(sealed), os.Rename(sealed+".was", sealed)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, d.Close(), os.Remove(sealed), os.Rename(sealed+".was", sealed)))
 	if _, err := os.Stat(notes[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -1183,28 +1140,20 @@ func TestLockedRecord(t *testing.T) {
 	f := newFaulty(t)
 	f.says(0, nil, "run", "--mode", "watch", "--name", "before", "--", "true")
 	db, err := sql.Open("sqlite3", "file:"+f.db()+"?_busy_timeout=30000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	start := f.stepbox("run", "--mode", "watch", "--name", "it", "--", "sh", "-c", "cat; for i in 1 2 3; do cat /dev/null; done; echo through")
 	in, err := start.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var out bytes.Buffer
 	start.Stdout = &out
-	if err := start.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, start.Start())
 	f.until("running", "ls")
 	if _, err := db.Exec(`BEGIN IMMEDIATE`); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, in.Close())
 	f.says(0, []string{"before"}, "ls") // reading needs no lock
 	f.says(0, []string{"whole"}, "verify", "before")
 	if _, err := db.Exec(`ROLLBACK`); err != nil {
@@ -1316,18 +1265,12 @@ func TestRulesOutliveKills(t *testing.T) {
 			k.prepare()
 			policy := filepath.Join(k.work, "home/.config/stepbox/policy.yaml")
 			const own = "# mine\nnetwork:\n  - deny: bad.example.org # never\n    why: it is bad\n"
-			if err := errors.Join(os.MkdirAll(filepath.Dir(policy), 0o700), os.WriteFile(policy, []byte(own), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(policy), 0o700), os.WriteFile(policy, []byte(own), 0o600)))
 			start := k.stepbox("run", "--detach", "--name", "k", "--", "sh", "-c", "read x")
-			if err := start.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, start.Start())
 			supervisor, _ := k.supervisor(start)
 			defer unix.Close(supervisor)
-			if err := start.Wait(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, start.Wait())
 			time.AfterFunc(time.Duration(mathrand.Int64N(int64(time.Second))), func() {
 				if err := unix.PidfdSendSignal(supervisor, unix.SIGKILL, nil, 0); err != nil {
 					t.Error(err)
@@ -1343,9 +1286,7 @@ func TestRulesOutliveKills(t *testing.T) {
 				kept = append(kept, host)
 			}
 			now, err := os.ReadFile(policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, want := range append(kept, "# mine\n", "  - deny: bad.example.org # never\n    why: it is bad\n") {
 				if !strings.Contains(string(now), want) {
 					t.Errorf("%q isn't in\n%s", want, now)
@@ -1380,9 +1321,7 @@ func (k *killed) run(after time.Duration) {
 	var said bytes.Buffer
 	start := k.stepbox("run", "--mode", "watch", "--detach", "--", "sh", "-c", busy)
 	start.Stderr = &said
-	if err := start.Start(); err != nil {
-		k.Fatal(err)
-	}
+	must.OK(k, start.Start())
 	supervisor, _ := k.supervisor(start)
 	defer unix.Close(supervisor)
 	moment := time.After(after)
@@ -1407,9 +1346,7 @@ func (k *killed) prepare() {
 	k.Helper()
 	k.env = append(os.Environ(), "STEPBOX_DATA="+k.data(), "SHELL=/bin/sh", "TERM=dumb")
 	for _, dir := range []string{"home", "project", "run"} {
-		if err := os.Mkdir(filepath.Join(k.work, dir), 0o700); err != nil {
-			k.Fatal(err)
-		}
+		must.OK(k, os.Mkdir(filepath.Join(k.work, dir), 0o700))
 	}
 	k.env = append(k.env, "HOME="+filepath.Join(k.work, "home"), "XDG_RUNTIME_DIR="+filepath.Join(k.work, "run"))
 }
@@ -1437,9 +1374,7 @@ func (k *killed) supervisor(start *exec.Cmd) (fd, pid int) {
 				if err == nil {
 					fd, err = unix.PidfdOpen(n, 0)
 				}
-				if err != nil {
-					k.Fatal(err)
-				}
+				must.OK(k, err)
 				return fd, n
 			}
 		}
@@ -1520,16 +1455,12 @@ func (k *killed) check() {
 		return
 	}
 	st, err := store.OpenReadOnly(k.Context(), k.data())
-	if err != nil {
-		k.Fatal(err)
-	}
+	must.OK(k, err)
 	defer st.Close()
 	h := &ledger.History{Store: st, Live: func(string) bool { return false }}
 	i := 0
 	for e, err := range h.Recorded(k.Context(), k.id, 0) {
-		if err != nil {
-			k.Fatal(err)
-		}
+		must.OK(k, err)
 		if i == len(k.told) {
 			break
 		}
@@ -1543,9 +1474,7 @@ func (k *killed) check() {
 	}
 	var recorded []byte
 	for f, err := range h.Output(k.Context(), k.id) {
-		if err != nil {
-			k.Fatal(err)
-		}
+		must.OK(k, err)
 		recorded = append(recorded, f.Data...)
 	}
 	if !bytes.HasPrefix(recorded, k.output) {

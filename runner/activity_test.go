@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/gate"
+	"stepbox/session/e2e/must"
 )
 
 // idle says whether no process that an earlier look saw has run since.
@@ -39,9 +40,7 @@ ctypes.CDLL(None).pthread_exit(None)`)
 	look := func() []Activity {
 		t.Helper()
 		list, err := run.Activity()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return list
 	}
 	var before []Activity
@@ -60,9 +59,7 @@ ctypes.CDLL(None).pthread_exit(None)`)
 	}
 	for _, mark := range []uint64{gate.OwnMark, gate.OwnMark + 1} {
 		if mark != gate.OwnMark {
-			if err := gate.SetMark(p.PID, mark); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, gate.SetMark(p.PID, mark))
 		}
 		if got := run.Marks(); len(got) != 1 || got[mark] != 1 {
 			t.Errorf("the marks are %v, want one %d", got, mark)
@@ -77,9 +74,7 @@ ctypes.CDLL(None).pthread_exit(None)`)
 			t.Errorf("its mark is %d, want %d", got, mark)
 		}
 	}
-	if err := run.Signal(p.PID, p.Start, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run.Signal(p.PID, p.Start, unix.SIGKILL))
 	eventually(t, func() bool { return len(look()) == 0 }, func() string { return "it lives" })
 	if run.Alive(p.PID, p.Start) {
 		t.Error("it was killed and is said to live")

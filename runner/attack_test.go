@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/session/e2e/must"
 )
 
 // foreground says whether a process is in its terminal's foreground group.
@@ -45,13 +46,9 @@ func TestNoPrivileges(t *testing.T) {
 func TestHostFiles(t *testing.T) {
 	r := newRig(t)
 	old := filepath.Join(r.project, "file")
-	if err := os.WriteFile(old, []byte("host"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(old, []byte("host"), 0o644))
 	outside := filepath.Join(r.base, "outside")
-	if err := os.WriteFile(outside, []byte("host"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(outside, []byte("host"), 0o666))
 	out, _ := r.sh(`
 		echo changed >file; echo new >added; rm -f file; echo again >file
 		for f in /evil /usr/evil /bin/evil /etc/evil /opt/evil /home/evil /var/evil /lib/evil /proc/sys/kernel/core_pattern /srv/evil; do
@@ -84,16 +81,10 @@ func TestHostFiles(t *testing.T) {
 func TestSecretsAbsent(t *testing.T) {
 	r := newRig(t)
 	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	secret := filepath.Join(home, ".ssh", "stepbox-test-key")
-	if err := os.MkdirAll(filepath.Dir(secret), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(secret, []byte("SECRET"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(secret), 0o700))
+	must.OK(t, os.WriteFile(secret, []byte("SECRET"), 0o600))
 	t.Cleanup(func() { os.Remove(secret) })
 	t.Setenv("STEPBOX_TEST_TOKEN", "SECRET")
 	out, _ := r.sh(`
@@ -144,9 +135,7 @@ func TestPrivateOfRoot(t *testing.T) {
 		for _, dir := range folders {
 			for name, mode := range map[string]os.FileMode{"secret": 0o600, "group": 0o640, "public": 0o644} {
 				path := filepath.Join(dir, when+"-"+name)
-				if err := os.WriteFile(path, []byte("content of "+when+" "+name+"\n"), mode); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(path, []byte("content of "+when+" "+name+"\n"), mode))
 			}
 		}
 	}
@@ -180,19 +169,13 @@ func TestPrivateOfRoot(t *testing.T) {
 func TestHidden(t *testing.T) {
 	r := newRig(t)
 	for _, dir := range []string{"sub", "keys"} {
-		if err := os.Mkdir(filepath.Join(r.project, dir), 0o750); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(r.project, dir), 0o750))
 	}
 	for _, name := range []string{".env", "sub/.env", "sub/other", "keys/a"} {
-		if err := os.WriteFile(filepath.Join(r.project, name), []byte("SECRET"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(r.project, name), []byte("SECRET"), 0o644))
 	}
 	when := unix.NsecToTimespec(1_600_000_000_000_000_000)
-	if err := unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(r.project, "sub"), []unix.Timespec{when, when}, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(r.project, "sub"), []unix.Timespec{when, when}, 0))
 	r.spec.Hidden = []string{".env", "sub/.env", "keys", "missing/file"}
 	out, _ := r.sh(`ls -A . sub | tr '\n' ' '; stat -c '%a %Y' sub; cat .env sub/.env keys/a 2>/dev/null; echo mine >.env; cat .env; ls missing 2>/dev/null; mkdir keys; ls -A keys`)
 	if want := ".:\nsub\n"; strings.Contains(out, "SECRET") || strings.Contains(strings.ReplaceAll(out, " ", "\n"), "\nkeys\n") {
@@ -261,9 +244,7 @@ func TestSockets(t *testing.T) {
 	r := newRig(t)
 	listen := func(name string) {
 		l, err := net.Listen("unix", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { l.Close() })
 	}
 	listen(filepath.Join(r.project, "daemon.sock"))
@@ -289,12 +270,8 @@ except OSError as e: print(e)
 func TestBinds(t *testing.T) {
 	r := newRig(t)
 	tools := filepath.Join(r.base, "to ols,a:b")
-	if err := os.Mkdir(tools, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(tools, "tool"), []byte("#!/bin/sh\necho tool\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(tools, 0o755))
+	must.OK(t, os.WriteFile(filepath.Join(tools, "tool"), []byte("#!/bin/sh\necho tool\n"), 0o755))
 	r.spec.Binds = []Bind{{Source: tools, Target: "/home/agent/.local/bin"}, {Source: filepath.Join(tools, "tool"), Target: "/home/agent/single"}}
 	out, _ := r.sh("~/.local/bin/tool; ~/single; touch ~/.local/bin/x 2>/dev/null && echo WROTE; echo kept >~/note")
 	if out != "tool\ntool\n" {
@@ -344,9 +321,7 @@ func TestStartErrors(t *testing.T) {
 func TestNotAProgram(t *testing.T) {
 	r := newRig(t)
 	path := filepath.Join(r.project, "broken")
-	if err := os.WriteFile(path, []byte("\x00\x01not a program"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("\x00\x01not a program"), 0o755))
 	run := r.start(path)
 	<-run.ended
 	if exit, err := run.Wait(); err == nil || exit.Code != 127 {

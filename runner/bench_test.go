@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stepbox/runner/egress"
+	"stepbox/session/e2e/must"
 	"stepbox/session/e2e/pairstest"
 )
 
@@ -43,9 +44,7 @@ func firstOfSandbox(b *testing.B) func() time.Duration {
 		r.spec.ID = fmt.Sprintf("%s-%d", id, n)
 		began := time.Now()
 		s, err := Start(b.Context(), r.spec, r.handler)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		if _, err := s.Terminal().Read(make([]byte, 1)); err != nil {
 			b.Fatal(err)
 		}
@@ -54,9 +53,7 @@ func firstOfSandbox(b *testing.B) func() time.Duration {
 		if exit, err := s.Wait(); err != nil || exit.Code != 0 {
 			b.Fatalf("the agent ended with %+v, %v", exit, err)
 		}
-		if err := s.Close(context.Background()); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, s.Close(context.Background()))
 		return took
 	}
 }
@@ -65,13 +62,9 @@ func firstOfCommand(b *testing.B, command func() *exec.Cmd) func() time.Duration
 	return func() time.Duration {
 		cmd := command()
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		began := time.Now()
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, cmd.Start())
 		_, err = out.Read(make([]byte, 1))
 		took := time.Since(began)
 		if err := errors.Join(err, cmd.Wait()); err != nil {

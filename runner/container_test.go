@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/session/e2e/must"
 )
 
 // inside says in the environment that this is the container.
@@ -57,22 +58,14 @@ func TestContainer(t *testing.T) {
 		t.Skip("mounting takes root")
 	}
 	self, err := box.Self()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	hosts := filepath.Join(t.TempDir(), "hosts")
-	if err := os.WriteFile(hosts, []byte("127.0.0.1 outer\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(hosts, []byte("127.0.0.1 outer\n"), 0o644))
 	for name, root := range map[string]string{"plain": "true", "overlay": overlayRoot} {
 		for _, uid := range []int{0, unprivilegedUID} {
 			home, mnt := t.TempDir(), t.TempDir()
-			if err := os.Chown(home, uid, uid); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(filepath.Dir(home), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Chown(home, uid, uid))
+			must.OK(t, os.Chmod(filepath.Dir(home), 0o755))
 			script := `mount --make-rprivate / && ` + root + ` && mount --bind "$0" /etc/hosts && exec setpriv --reuid "$1" --regid "$1" --clear-groups /proc/self/fd/3 -test.run '^TestContainer$'`
 			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, hosts, strconv.Itoa(uid), mnt, os.TempDir())
 			cmd.Env = append(os.Environ(), inside+"=1", asUnprivileged+"=1", "HOME="+home, "TMPDIR="+os.TempDir())
@@ -114,9 +107,7 @@ func TestConfined(t *testing.T) {
 		return
 	}
 	self, err := box.Self()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cases := []struct {
 		name, script, inside string
 		env                  []string
@@ -175,9 +166,7 @@ func refuseNamespaces(t *testing.T) {
 		end(unix.SECCOMP_RET_ALLOW),
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
 		t.Fatal(errno)
 	}
@@ -200,9 +189,7 @@ func TestWithoutCgroups(t *testing.T) {
 		t.Skip("unmounting takes root")
 	}
 	self, err := box.Self()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, uid := range []string{"0", strconv.Itoa(unprivilegedUID)} {
 		const script = `mount --make-rprivate / && umount -R /sys/fs/cgroup && exec setpriv --reuid "$0" --regid "$0" --clear-groups /proc/self/fd/3 -test.run '^TestWithoutCgroups$'`
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, uid)

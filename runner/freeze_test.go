@@ -14,6 +14,7 @@ import (
 
 	"stepbox/runner/box"
 	"stepbox/runner/gate"
+	"stepbox/session/e2e/must"
 )
 
 // counting is a script whose output says whether it runs.
@@ -75,9 +76,7 @@ func TestFreeze(t *testing.T) {
 					t.Errorf("freezing twice: %v", err)
 				}
 				run.assertStill()
-				if err := run.Thaw(); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, run.Thaw())
 				run.assertMoves()
 			}
 		})
@@ -109,9 +108,7 @@ func TestFreezeLeavesStopped(t *testing.T) {
 	if s := states(); strings.Contains(s, "S ") || strings.Contains(s, "R ") {
 		t.Errorf("frozen: %s", s)
 	}
-	if err := run.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run.Thaw())
 	eventually(t, func() bool { return strings.Contains(states(), "catS") }, states)
 	if s := states(); strings.Count(s, "T ") != 1 {
 		t.Errorf("it continued what the agent had stopped: %s", s)
@@ -146,9 +143,7 @@ func TestFreezeWithHeldExec(t *testing.T) {
 			if strings.Contains(run.text(), "ran") {
 				t.Error("the gate answered while frozen")
 			}
-			if err := run.Thaw(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, run.Thaw())
 			run.expect("ran")
 		})
 	}
@@ -161,9 +156,7 @@ func TestFreezeGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := run.Freeze(ctx); err == nil { // it may be quicker than the context
-		if err := run.Thaw(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run.Thaw())
 	}
 	if run.Frozen() {
 		t.Error("it says frozen")
@@ -210,9 +203,7 @@ func TestKillTree(t *testing.T) {
 	if err := run.KillTree(t.Context(), run.box.PID, 0); !errors.Is(err, ErrGone) {
 		t.Errorf("PID 1: %v", err)
 	}
-	if err := run.KillTree(t.Context(), tree.PID, tree.Start); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run.KillTree(t.Context(), tree.PID, tree.Start))
 	names := func() string {
 		list, _ := run.Processes()
 		var all []string
@@ -257,9 +248,7 @@ input()'`)
 			for range 3 {
 				run.freezeNow()
 				run.assertStill()
-				if err := run.Thaw(); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, run.Thaw())
 				run.assertMoves()
 			}
 			exec.Allow(gate.NoExit)

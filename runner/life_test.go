@@ -20,6 +20,7 @@ import (
 	"stepbox/runner/box"
 	"stepbox/runner/holder"
 	"stepbox/runner/overlay/inode"
+	"stepbox/session/e2e/must"
 )
 
 // supervisorSpec is the variable that holds a test supervisor's Spec.
@@ -77,19 +78,13 @@ func (r *rig) supervise(argv ...string) (*exec.Cmd, alive) {
 	r.t.Helper()
 	r.spec.Argv = argv
 	encoded, err := json.Marshal(r.spec)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, err)
 	cmd := exec.CommandContext(r.t.Context(), "/proc/self/exe", "test-supervisor")
 	cmd.Env = append(os.Environ(), supervisorSpec+"="+string(encoded))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, err)
+	must.OK(r.t, cmd.Start())
 	var a alive
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err == nil {
@@ -171,9 +166,7 @@ func TestSupervisorKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			cmd, a := r.supervise("/bin/sh", "-c", script)
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, cmd.Process.Kill())
 			_ = cmd.Wait()
 			r.assertGone(a, patience)
 		})
@@ -187,13 +180,9 @@ func TestRunTimeFolderGoesLast(t *testing.T) {
 	cmd, a := r.supervise("/bin/sh", "-c", "cat")
 	work := filepath.Join(r.spec.StateDir, "work")
 	for i := range 3000 { // that take a while to remove
-		if err := os.WriteFile(filepath.Join(work, strconv.Itoa(i)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(work, strconv.Itoa(i)), nil, 0o600))
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	eventually(t, func() bool {
 		_, err := os.Lstat(filepath.Join(r.spec.RunDir, r.spec.ID))
@@ -219,12 +208,8 @@ func TestBothKilled(t *testing.T) {
 				t.Fatalf("a live sandbox is swept: %v, %v", swept, err)
 			}
 			// The holder first, before it can act.
-			if err := unix.Kill(a.Holder, unix.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, unix.Kill(a.Holder, unix.SIGKILL))
+			must.OK(t, cmd.Process.Kill())
 			_ = cmd.Wait()
 			eventually(t, func() bool { // the killed let their lock go when the kernel comes to it
 				swept, err := Sweep(t.Context(), r.spec.RunDir)
@@ -241,9 +226,7 @@ func TestAllKilled(t *testing.T) {
 	r := newRig(t)
 	cmd, a := r.supervise("/bin/sh", "-c", "sleep 1000 & sleep 1001; : FREEZE")
 	for _, pid := range []int{a.Holder, cmd.Process.Pid, a.PID} {
-		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Kill(pid, unix.SIGKILL))
 	}
 	_ = cmd.Wait()
 	eventually(t, func() bool {
@@ -263,9 +246,7 @@ func TestHolderStopped(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/cat")
 	a := alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()}
-	if err := unix.Kill(run.holder.PID, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Kill(run.holder.PID, unix.SIGSTOP))
 	opened := make(chan error, 1)
 	go func() {
 		f, err := run.OpenUpper(context.Background(), "x")
@@ -291,9 +272,7 @@ func TestHolderKilled(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/cat")
 	a := alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()}
-	if err := unix.Kill(run.holder.PID, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Kill(run.holder.PID, unix.SIGKILL))
 	eventually(t, func() bool {
 		select {
 		case <-run.ended:
@@ -316,9 +295,7 @@ func TestHolderKilled(t *testing.T) {
 // TestFirstKilled: a sandbox that somebody else ended says so.
 func TestFirstKilled(t *testing.T) {
 	run := newRig(t).start("/bin/cat")
-	if err := unix.Kill(run.box.PID, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Kill(run.box.PID, unix.SIGKILL))
 	<-run.ended
 	if exit, err := run.Wait(); !errors.Is(err, ErrFirst) || exit.Known {
 		t.Errorf("exit is %+v, %v", exit, err)
@@ -351,15 +328,11 @@ func TestSweepSparesNewcomers(t *testing.T) {
 	for i := range 2000 {
 		made := filepath.Join(dir, "s"+strconv.Itoa(i))
 		lock, err := makeLocked(made)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := os.Stat(filepath.Join(made, holder.LockName)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.RemoveAll(made); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.RemoveAll(made))
 		lock.Close()
 	}
 	close(done)
@@ -377,9 +350,7 @@ func TestAllKilledWhileFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pid := range []int{a.Holder, a.PID, cmd.Process.Pid} {
-		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Kill(pid, unix.SIGKILL))
 	}
 	_ = cmd.Wait()
 	path := filepath.Join(r.spec.RunDir, r.spec.ID, guardName)
@@ -388,13 +359,9 @@ func TestAllKilledWhileFrozen(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &guard)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	guard.PID = 0 // as before the first process was noted
-	if err := writeGuard(filepath.Dir(path), guard); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, writeGuard(filepath.Dir(path), guard))
 	eventually(t, func() bool {
 		swept, err := Sweep(t.Context(), r.spec.RunDir)
 		return err == nil && slices.Equal(swept, []string{r.spec.ID})
@@ -406,9 +373,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & cat")
 	a := alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()}
-	if err := run.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run.Close(t.Context()))
 	r.assertGone(a, 0)
 	if err := run.Close(t.Context()); err != nil {
 		t.Errorf("closing twice: %v", err)
@@ -469,9 +434,7 @@ func TestSweepSparesOthers(t *testing.T) {
 	old := time.Now().Add(-24 * time.Hour)
 	write := func(path, text string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600), os.Chtimes(filepath.Dir(path), old, old)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600), os.Chtimes(filepath.Dir(path), old, old)))
 	}
 	write(filepath.Join(dir, "projects", "work.txt"), "work")
 	write(filepath.Join(dir, "database", holder.LockName), "12345\n") // another program's
@@ -479,12 +442,8 @@ func TestSweepSparesOthers(t *testing.T) {
 	write(filepath.Join(dir, "behind", "rows"), "rows")
 	write(filepath.Join(dir, "linked", "rows"), "rows")
 	write(filepath.Join(dir, "elsewhere"), "")
-	if err := errors.Join(os.Symlink("behind", filepath.Join(dir, "link")), os.Symlink("../elsewhere", filepath.Join(dir, "linked", holder.LockName)), os.Chtimes(filepath.Join(dir, "linked"), old, old)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "cut-short"), 0o700), os.Chtimes(filepath.Join(dir, "cut-short"), old, old)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Symlink("behind", filepath.Join(dir, "link")), os.Symlink("../elsewhere", filepath.Join(dir, "linked", holder.LockName)), os.Chtimes(filepath.Join(dir, "linked"), old, old)))
+	must.OK(t, errors.Join(os.Mkdir(filepath.Join(dir, "cut-short"), 0o700), os.Chtimes(filepath.Join(dir, "cut-short"), old, old)))
 	write(filepath.Join(dir, "left", holder.LockName), "")
 	write(filepath.Join(dir, "left", "state", "file"), "of a sandbox")
 	write(filepath.Join(dir, "other", holder.LockName), "")
@@ -512,12 +471,8 @@ func TestSweepSparesOthers(t *testing.T) {
 func TestRemovalKeepsLock(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run")
-	if err := errors.Join(os.MkdirAll(filepath.Join(run, "fixed"), 0o700), os.WriteFile(filepath.Join(run, "a"), nil, 0o600), os.WriteFile(filepath.Join(run, holder.LockName), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Symlink("run", filepath.Join(dir, "link")), holder.RemoveAll(filepath.Join(dir, "link"))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.MkdirAll(filepath.Join(run, "fixed"), 0o700), os.WriteFile(filepath.Join(run, "a"), nil, 0o600), os.WriteFile(filepath.Join(run, holder.LockName), nil, 0o600)))
+	must.OK(t, errors.Join(os.Symlink("run", filepath.Join(dir, "link")), holder.RemoveAll(filepath.Join(dir, "link"))))
 	if _, err := os.Stat(filepath.Join(run, "a")); err != nil {
 		t.Fatalf("behind a link: %v", err)
 	}

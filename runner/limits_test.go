@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/session/e2e/must"
 )
 
 // limited starts with limits and skips the test when cgroups can't be used by
@@ -147,17 +148,11 @@ func TestForkStormBelowTheUsersLimit(t *testing.T) {
 		return
 	}
 	used, err := box.CountTasks(os.Getuid(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Getrlimit(unix.RLIMIT_NPROC, &own))
 	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_NPROC, &own) })
-	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: uint64(used) + 120, Max: own.Max}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: uint64(used) + 120, Max: own.Max}))
 	r := newRig(t)
 	r.spec.Limits = Limits{Pids: 2000}
 	run := r.start("/bin/bash", "-c", `for i in $(seq 200); do sleep 100 & done; echo counted; wait`)
@@ -193,17 +188,11 @@ func TestDelegatedV1(t *testing.T) {
 		}
 		parent := filepath.Join(mount, "stepbox")
 		folder := filepath.Join(parent, strconv.Itoa(delegatedUID))
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(folder, 0o755))
 		t.Cleanup(func() { os.Remove(folder); os.Remove(parent) })
-		if err := os.Chown(folder, delegatedUID, delegatedUID); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chown(folder, delegatedUID, delegatedUID))
 		for _, file := range []string{"cgroup.procs", "tasks"} {
-			if err := os.Chown(filepath.Join(folder, file), delegatedUID, delegatedUID); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Chown(filepath.Join(folder, file), delegatedUID, delegatedUID))
 		}
 	}
 	runAs(t, delegatedUID, "^(TestMemoryLimit|TestForkBomb|TestCPULimit|TestFreeze|TestFreezeWithHeldExec|TestSupervisorKilled|TestBothKilled|TestKillTree|TestDelegationIsUsed)$", delegatedV1+"=1")

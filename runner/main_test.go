@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"stepbox/session/e2e/must"
 )
 
 // unprivilegedUID is who the tests run as a second time.
@@ -82,24 +84,16 @@ func benchAsUnprivileged(b *testing.B, pattern string) {
 // of their own.
 func again(t testing.TB, uid int, args []string, more ...string) *exec.Cmd {
 	base, err := os.MkdirTemp("", "stepbox-user-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
 	env := append([]string{asUnprivileged + "=1", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GORACE=" + os.Getenv("GORACE")}, more...)
 	for name, dir := range map[string]string{"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "run", "XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config"} {
 		path := filepath.Join(base, dir)
-		if err := os.Mkdir(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(path, uid, uid); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(path, 0o700))
+		must.OK(t, os.Chown(path, uid, uid))
 		env = append(env, name+"="+path)
 	}
-	if err := os.Chmod(base, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(base, 0o755))
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
 	cmd.Env = env
 	cmd.Dir = filepath.Join(base, "tmp")

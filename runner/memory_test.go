@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"stepbox/runner/pid1"
+	"stepbox/session/e2e/must"
 )
 
 //go:embed testdata/*.c
@@ -19,9 +20,7 @@ var sources embed.FS
 func compile(t *testing.T, dir, name string) string {
 	t.Helper()
 	source, err := sources.ReadFile("testdata/" + name + ".c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join(dir, name)
 	cc := exec.Command("cc", "-O1", "-w", "-static", "-pthread", "-o", path, "-x", "c", "-")
 	cc.Stdin = bytes.NewReader(source)
@@ -41,9 +40,7 @@ func TestMemoryFiles(t *testing.T) {
 	r := newRig(t)
 	program := compile(t, r.project, "mem")
 	native, err := exec.Command(program).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := strings.Split(strings.TrimSpace(string(native)), "\n")
 	inside, _ := r.sh("./mem")
 	for _, line := range lines {
@@ -66,9 +63,7 @@ func TestMemoryFiles(t *testing.T) {
 // TestFilesStayWritable: what guards memory keeps nobody from any other file.
 func TestFilesStayWritable(t *testing.T) {
 	r := newRig(t)
-	if err := os.WriteFile(filepath.Join(r.project, "old"), []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(r.project, "old"), []byte("old"), 0o644))
 	out, exit := r.sh(`set -e
 		echo to stdout >/dev/stdout; echo to stderr >/dev/stderr; echo to tty >/dev/tty; echo to pts >$(tty); echo to fd >/proc/self/fd/1
 		echo null >/dev/null; echo piped | tee /dev/fd/2 | cat >/dev/fd/1

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/session/e2e/must"
 )
 
 // TestReadOnlyFiles tells the attack: an agent that wants a protected file to say
@@ -14,12 +16,8 @@ func TestReadOnlyFiles(t *testing.T) {
 	r := newRig(t)
 	for name, text := range map[string]string{"go.lock": "sum\n", "ci/main/build.yml": "build\n", "ci/main/deep/x": "x\n", "free.txt": "free\n"} {
 		file := filepath.Join(r.project, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.OK(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	r.spec.ReadOnly = []string{"go.lock", "ci/main"}
 	const attack = `

@@ -21,6 +21,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/restore"
 	"stepbox/runner/overlay/scan"
+	"stepbox/session/e2e/must"
 )
 
 // bodies is content.Bodies in memory.
@@ -58,12 +59,8 @@ func TestRestore(t *testing.T) {
 	r := newRig(t)
 	for name, text := range map[string]string{"kept": "host\n", "deleted": "host\n", "sub/deep": "host\n"} {
 		path := filepath.Join(r.project, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	run := r.start("/bin/bash", "-c", `
 		echo one >made; mkdir dir; echo two >dir/two; echo secret >closed; chmod 000 closed; ln -s kept link
@@ -79,30 +76,22 @@ func TestRestore(t *testing.T) {
 	run.expect("checkpoint")
 	store := &bodies{held: make(map[content.Hash][]byte)}
 	scanner, err := scan.New(run.Upper(), store, run.OpenUpper)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer scanner.Close()
 	scan := func() *manifest.Manifest {
 		t.Helper()
 		run.freezeNow()
 		m, _, err := scanner.Scan(t.Context(), scan.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return m
 	}
 	target := scan()
-	if err := run.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run.Thaw())
 	run.typeIn("\n")
 	run.expect("changed")
 	current := scan()
 	lower, err := lower.Open(run.Lower(), lower.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer lower.Close()
 	plan, err := restore.NewPlan(t.Context(), lower, current, target, restore.Options{})
 	if err != nil || len(plan.Problems) > 0 {
@@ -114,9 +103,7 @@ func TestRestore(t *testing.T) {
 		t.Fatalf("report is %+v, %v", report, err)
 	}
 	t.Logf("restored in %v: %+v", time.Since(began), report)
-	if err := run.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run.Thaw())
 	run.typeIn("\n")
 	run.expect("done")
 	out := strings.ReplaceAll(run.text(), "\r\n", "\n")
@@ -130,18 +117,14 @@ func TestRestore(t *testing.T) {
 func TestOpenUpper(t *testing.T) {
 	r := newRig(t)
 	secret := filepath.Join(r.base, "outside")
-	if err := os.WriteFile(secret, []byte("SECRET"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(secret, []byte("SECRET"), 0o600))
 	run := r.start("/bin/sh", "-c", "mkdir d; echo inside >d/closed; chmod 000 d/closed d; ln -s "+secret+" link; ln -s ../../outside up; mkfifo pipe; ln -s .. dots; echo ready; cat")
 	run.expect("ready")
 	if run.Upper() == "" {
 		t.Fatal("no upper")
 	}
 	file, err := run.OpenUpper(t.Context(), "d/closed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	if text, err := io.ReadAll(file); err != nil || string(text) != "inside\n" {
 		t.Errorf("it reads %q, %v", text, err)
@@ -154,9 +137,7 @@ func TestOpenUpper(t *testing.T) {
 	}
 	for _, path := range []string{"link", "up", "pipe"} { // themselves, not what they lead to
 		file, err := run.OpenUpper(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := file.Read(make([]byte, 1)); !errors.Is(err, unix.EBADF) {
 			t.Errorf("%q is open for reading: %v", path, err)
 		}

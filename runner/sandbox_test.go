@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stepbox/runner/holder"
+	"stepbox/session/e2e/must"
 )
 
 // patience bounds waits for what should happen at once: on a busy machine it
@@ -31,18 +32,14 @@ type rig struct {
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	base, err := os.MkdirTemp("", "stepbox-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if base, err = filepath.EvalSymlinks(base); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { removeAll(t, base) })
 	r := &rig{t: t, base: base, project: filepath.Join(base, "project")}
 	for _, dir := range []string{"project", "home"} {
-		if err := os.Mkdir(filepath.Join(base, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(base, dir), 0o755))
 	}
 	id := "test-" + strconv.Itoa(os.Getpid()) + "-" + strings.TrimPrefix(filepath.Base(base), "stepbox-test-")
 	r.spec = Spec{

@@ -11,6 +11,7 @@ import (
 	"stepbox/runner/gate"
 	"stepbox/runner/pid1"
 	"stepbox/runner/seqpacket"
+	"stepbox/session/e2e/must"
 )
 
 // TestSelfsNumber: a child's descriptors don't take the place of the program that it
@@ -18,9 +19,7 @@ import (
 // the kernel gives what is opened first a number that children have files at.
 func TestSelfsNumber(t *testing.T) {
 	self, err := box.Self()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if number, err := seqpacket.Number(self); err != nil || number < 256 {
 		t.Errorf("the number is %d: %v", number, err)
 	}
@@ -34,9 +33,7 @@ func TestSelf(t *testing.T) {
 			r := newRig(t)
 			r.spec.Self = filepath.Join(r.base, "program")
 			if how == "its file" {
-				if err := os.WriteFile(r.spec.Self, []byte("#!/bin/sh\necho ran as $0 $*\n"), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(r.spec.Self, []byte("#!/bin/sh\necho ran as $0 $*\n"), 0o755))
 			}
 			var mu sync.Mutex
 			var seen []gate.File // guarded by mu: the gate calls on goroutines of its own

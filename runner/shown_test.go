@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/session/e2e/must"
 )
 
 // reach is an agent that connects to every socket, and opens every named pipe,
@@ -39,27 +40,17 @@ func listenIn(t *testing.T, dir, name string) (paths []string) {
 	t.Helper()
 	socket, pipe := filepath.Join(dir, name+".sock"), filepath.Join(dir, name+".pipe")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { l.Close() })
-	if err := os.Chmod(socket, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mkfifo(pipe, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(socket, 0o777))
+	must.OK(t, unix.Mkfifo(pipe, 0o666))
 	t.Cleanup(func() { os.Remove(pipe) })
 	reader, err := unix.Open(pipe, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { unix.Close(reader) })
 	// Outside, both can be reached.
 	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	conn.Close()
 	return []string{socket, pipe}
 }
@@ -68,13 +59,9 @@ func listenIn(t *testing.T, dir, name string) (paths []string) {
 func publicFolder(t *testing.T, parent string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(parent, "stepbox-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -116,15 +103,9 @@ func TestShownFoldersChange(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(tools, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path+".dpkg-new", []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+".dpkg-new", path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.OK(t, os.WriteFile(path+".dpkg-new", []byte(text), 0o755))
+		must.OK(t, os.Rename(path+".dpkg-new", path))
 	}
 	program := func(version string) string { return "#!/bin/sh\necho " + version + "\n" }
 	write("tool", program("old"))
@@ -138,9 +119,7 @@ func TestShownFoldersChange(t *testing.T) {
 	write("tool", program("new"))
 	write("lib/part", program("new"))
 	write("new/part", program("new"))
-	if err := os.Remove(filepath.Join(tools, "gone")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filepath.Join(tools, "gone")))
 	run.typeIn("\n")
 	out, exit := run.wait()
 	_, after, _ := strings.Cut(out, "ready\n")
@@ -190,29 +169,19 @@ func TestFoldersThatAreNoLayers(t *testing.T) {
 		t.Skip("mounting takes root")
 	}
 	self, err := box.Self()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, uid := range []int{0, unprivilegedUID} {
 		t.Run(fmt.Sprint("uid ", uid), func(t *testing.T) {
 			dir, home := publicFolder(t, ""), publicFolder(t, "")
-			if err := os.Chown(home, uid, uid); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Chown(home, uid, uid))
 			for _, name := range []string{"covered/below", "listening/below", "one", "two", "stacked"} {
-				if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
 			}
 			for _, name := range []string{"covered/file", "one/file"} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte("content\n"), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("content\n"), 0o644))
 			}
 			l, err := net.Listen("unix", filepath.Join(dir, "listening/deep.sock"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer l.Close()
 			script := `mount --make-rprivate / && cd "$0" && mount -t tmpfs t covered/below && mount -t tmpfs t listening/below &&
 				mkdir e && mount -t overlay o -o lowerdir=e:one two && mount -t overlay o -o lowerdir=e:two stacked && cd / &&

@@ -14,6 +14,7 @@ import (
 
 	"stepbox/runner/box"
 	"stepbox/runner/socket"
+	"stepbox/session/e2e/must"
 )
 
 // echo answers with what it was told and by whom.
@@ -45,9 +46,7 @@ print("from", pid, s.makefile().read())
 func (r *rig) speaker() string {
 	r.t.Helper()
 	path := filepath.Join(r.project, "speak.py")
-	if err := os.WriteFile(path, []byte(speak), 0o644); err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, os.WriteFile(path, []byte(speak), 0o644))
 	return "python3 " + path
 }
 
@@ -169,9 +168,7 @@ func TestSocketWhileFrozen(t *testing.T) {
 			<-asked
 			run.freezeNow()
 			close(answer)
-			if err := run.Thaw(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, run.Thaw())
 			if out, _ := run.wait(); !strings.Contains(out, "heard hello") {
 				t.Errorf("no answer:\n%s", out)
 			}
@@ -184,9 +181,7 @@ func TestSocketWhileFrozen(t *testing.T) {
 func TestNoSockets(t *testing.T) {
 	r := newRig(t)
 	run := filepath.Join(r.base, "norun")
-	if err := os.Mkdir(run, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(run, 0o755))
 	r.spec.Binds = append(r.spec.Binds, Bind{Source: run, Target: "/run"})
 	r.handler.Sockets = map[string]socket.Service{"tell": echoing()}
 	s := r.start("/bin/ls", "-a", "/run")
@@ -221,8 +216,6 @@ s = socket.socket(socket.AF_UNIX)
 s.connect("/run/stepbox/tell")
 s.recv(1)`)
 	<-began
-	if err := run.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run.Close(t.Context()))
 	<-ended
 }

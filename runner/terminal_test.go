@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestTerminal(t *testing.T) {
@@ -33,9 +35,7 @@ func TestTerminalsAreBounded(t *testing.T) {
 func TestResize(t *testing.T) {
 	run := newRig(t).start("/bin/bash", "-c", `trap 'stty size' WINCH; echo ready; for i in $(seq 1000); do sleep 0.02; done`)
 	run.expect("ready")
-	if err := pty.Setsize(run.Terminal(), &pty.Winsize{Cols: 132, Rows: 43}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, pty.Setsize(run.Terminal(), &pty.Winsize{Cols: 132, Rows: 43}))
 	run.expect("43 132")
 }
 

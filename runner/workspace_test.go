@@ -7,32 +7,24 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestCheckWorkspace(t *testing.T) {
 	r := newRig(t)
 	file := filepath.Join(r.base, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, nil, 0o600))
 	link := filepath.Join(r.base, "link")
-	if err := os.Symlink(r.project, link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(r.project, link))
 	home := filepath.Join(r.base, "person")
 	for _, dir := range []string{home, filepath.Join(home, "src"), filepath.Join(r.base, "closed"), filepath.Join(r.base, "new\nline"), filepath.Join(r.base, "bad\xff")} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(dir, 0o700))
 	}
 	t.Setenv("HOME", home)
-	if err := os.Chmod(filepath.Join(r.base, "closed"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(r.base, "closed"), 0))
 	state := filepath.Join(r.base, "state")
-	if err := os.MkdirAll(filepath.Join(state, "inside"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(state, "inside"), 0o700))
 	for path, want := range map[string]string{
 		r.project:                          "",
 		filepath.Join(home, "src"):         "",
@@ -78,13 +70,9 @@ func TestOddNames(t *testing.T) {
 			r := newRig(t)
 			r.spec.Workspace = filepath.Join(r.base, name)
 			r.spec.StateDir = filepath.Join(r.base, "state "+name)
-			if err := os.Rename(r.project, r.spec.Workspace); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Rename(r.project, r.spec.Workspace))
 			for _, file := range []string{"there", "hidden"} {
-				if err := os.WriteFile(filepath.Join(r.spec.Workspace, file), []byte("before\n"), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(filepath.Join(r.spec.Workspace, file), []byte("before\n"), 0o644))
 			}
 			r.spec.Hidden = []string{"hidden"}
 			out, _ := r.sh(`cat there hidden 2>/dev/null; pwd; echo after >there; echo new >new`)
@@ -108,12 +96,8 @@ func TestSubmounts(t *testing.T) {
 	}
 	r := newRig(t)
 	below := filepath.Join(r.project, "mounted")
-	if err := os.Mkdir(below, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", below, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(below, 0o700))
+	must.OK(t, unix.Mount("tmpfs", below, "tmpfs", 0, "size=64k"))
 	t.Cleanup(func() { _ = unix.Unmount(below, unix.MNT_DETACH) })
 	r.spec.Argv = []string{"/bin/true"}
 	s, err := Start(t.Context(), r.spec, r.handler)
@@ -135,21 +119,15 @@ func TestNoOverlay(t *testing.T) {
 	r := newRig(t)
 	mount := func(what, at, data string) {
 		t.Helper()
-		if err := unix.Mount(what, at, what, 0, data); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Mount(what, at, what, 0, data))
 		t.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) })
 	}
 	disk := filepath.Join(r.base, "disk")
 	dir := func(name string) string { return filepath.Join(disk, name) }
-	if err := os.Mkdir(disk, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(disk, 0o700))
 	mount("tmpfs", disk, "size=1m")
 	for _, name := range []string{"lower", "merged", "upper", "work", "upper2", "work2"} {
-		if err := os.Mkdir(dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(dir(name), 0o755))
 	}
 	mount("overlay", dir("merged"), "lowerdir="+dir("lower")+",upperdir="+dir("upper")+",workdir="+dir("work"))
 	mount("overlay", r.project, "lowerdir="+dir("merged")+",upperdir="+dir("upper2")+",workdir="+dir("work2"))

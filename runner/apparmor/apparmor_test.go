@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestText(t *testing.T) {
@@ -48,26 +50,16 @@ func TestLook(t *testing.T) {
 	dir := t.TempDir()
 	built := filepath.Join(dir, "go-build123", "exe", "stepbox")
 	for _, d := range []string{filepath.Dir(built), filepath.Join(dir, "open"), filepath.Join(dir, "a*b")} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(d, 0o755))
 	}
-	if err := os.Chmod(filepath.Join(dir, "open"), 0o777|os.ModeSticky); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(dir, "open"), 0o777|os.ModeSticky))
 	for _, name := range []string{built, filepath.Join(dir, "open", "stepbox"), filepath.Join(dir, "a*b", "stepbox")} {
-		if err := os.WriteFile(name, []byte("#!"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte("#!"), 0o755))
 	}
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink("/bin/cat", link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("/bin/cat", link))
 	cat, err := filepath.EvalSymlinks("/bin/cat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for path, want := range map[string]struct{ path, refused string }{
 		cat:                                   {path: cat},
 		link:                                  {path: cat}, // by what it leads to, which is what the kernel goes by
@@ -100,25 +92,17 @@ func TestLookWarns(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "bin", "stepbox")
-	if err := os.Mkdir(filepath.Dir(program), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(program, []byte("#!"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Dir(program), 0o755))
+	must.OK(t, os.WriteFile(program, []byte("#!"), 0o755))
 	if p, err := Look(program); err != nil || p.Warning != "" {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	for _, owned := range []string{program, filepath.Dir(program)} {
-		if err := os.Chown(owned, 12345, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chown(owned, 12345, 0))
 		if p, err := Look(program); err != nil || !strings.Contains(p.Warning, "uid 12345") || !strings.Contains(p.Warning, owned) {
 			t.Errorf("%s is another's: %+v, %v", owned, p, err)
 		}
-		if err := os.Chown(owned, 0, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chown(owned, 0, 0))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"stepbox/runner/holder"
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -81,9 +82,7 @@ func TestParseStatus(t *testing.T) {
 
 func FuzzParseStatus(f *testing.F) {
 	text, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) { _, _ = parseStatus(1, text) })
 }
@@ -97,9 +96,7 @@ func TestOwnStatus(t *testing.T) {
 		t.Error("a process that can't exist has a state")
 	}
 	inode, err := PIDNamespace(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if members, err := Members(inode, func(int) bool { return true }); err != nil || !slices.Contains(members, os.Getpid()) {
 		t.Errorf("members are %v, %v", members, err)
 	}
@@ -123,21 +120,13 @@ func TestSubmountsOf(t *testing.T) {
 func TestHide(t *testing.T) {
 	workspace, front := t.TempDir(), filepath.Join(t.TempDir(), "front")
 	for _, dir := range []string{"a", "a/b"} {
-		if err := os.Mkdir(filepath.Join(workspace, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(filepath.Join(workspace, dir), 0o700))
 	}
 	for _, name := range []string{".env", "a/b/key"} {
-		if err := os.WriteFile(filepath.Join(workspace, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(workspace, name), nil, 0o600))
 	}
-	if err := os.Symlink("a", filepath.Join(workspace, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(workspace, "a"), 0o711); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("a", filepath.Join(workspace, "link")))
+	must.OK(t, os.Chmod(filepath.Join(workspace, "a"), 0o711))
 	covered, err := hide(front, workspace, []string{".env", "a/b/key", "none", "link/b/key", ".env"})
 	if err != nil || len(covered) != 0 {
 		t.Fatalf("covered %v, %v", covered, err)
@@ -163,21 +152,13 @@ func TestHide(t *testing.T) {
 
 func TestListeningBelow(t *testing.T) {
 	dir, err := os.MkdirTemp("", "stepbox-test-") // sockets want short paths
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unix.Close(fd)
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Join(dir, "a socket")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Join(dir, "a socket")}))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	if got, err := listeningBelow(dir); err != nil || !slices.Equal(got, []string{"a socket"}) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -192,9 +173,7 @@ func TestListeningBelow(t *testing.T) {
 // TestSelf: the copy runs, and nobody can change it.
 func TestSelf(t *testing.T) {
 	self, err := Self()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if again, err := Self(); err != nil || again != self {
 		t.Errorf("it is made twice: %v", err)
 	}
@@ -220,18 +199,14 @@ func TestSelf(t *testing.T) {
 // A pipe holds one here; in life it is the kernel, on a busy machine.
 func TestSealWaits(t *testing.T) {
 	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unix.Close(fd)
 	page := make([]byte, os.Getpagesize())
 	if _, err := unix.Pwrite(fd, page, 0); err != nil {
 		t.Fatal(err)
 	}
 	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer out.Close()
 	defer in.Close()
 	var start int64
@@ -252,9 +227,7 @@ func TestSealWaits(t *testing.T) {
 	if err := addSeals(fd); err != nil {
 		t.Error(err)
 	}
-	if err := <-freed; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-freed)
 	if have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || have != seals {
 		t.Errorf("the seals are %#x: %v", have, err)
 	}
@@ -274,9 +247,7 @@ func TestCgroupsLeaveNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, folder := range c.Folders() {
 		if !slices.Contains(noted.Cgroups, folder) {
 			t.Errorf("%q isn't noted", folder)

@@ -22,6 +22,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"stepbox/session/e2e/must"
 	"stepbox/session/e2e/pairstest"
 )
 
@@ -69,9 +70,7 @@ var programs struct {
 func newSlirp(b *testing.B) *sandbox {
 	b.Helper()
 	ready, tell, err := os.Pipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	defer ready.Close()
 	s := newOther(b, tell, func(pid string) []string {
 		return []string{"slirp4netns", "--configure", "--mtu=65520", "--ready-fd=3", pid, "tap0"}
@@ -114,9 +113,7 @@ func newPasta(b *testing.B) *sandbox {
 func newOther(b *testing.B, file *os.File, args func(pid string) []string) *sandbox {
 	b.Helper()
 	sp, err := newSpace()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	s := &sandbox{space: sp, t: b, more: make(chan struct{}, 1)}
 	stay := s.program("stay")
 	line := args(strconv.Itoa(stay.Process.Pid))
@@ -124,9 +121,7 @@ func newOther(b *testing.B, file *os.File, args func(pid string) []string) *sand
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	if file == nil {
 		sp.do(func() { file, err = os.Open("/proc/thread-self/ns/net") })
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		defer file.Close()
 	}
 	cmd.ExtraFiles = []*os.File{file}
@@ -211,9 +206,7 @@ func BenchmarkConnect(b *testing.B) {
 	far := &sandbox{space: internet, t: b}
 	_, at := far.converse("hangup")
 	address, err := at()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	list := append(slices.Clone(ways), outlet{"searching", func(b *testing.B) *sandbox { return newSandbox(b, searching) }})
 	turns := make(map[*sandbox]func() (string, error))
 	compare(b, list, func(s *sandbox) time.Duration {
@@ -228,9 +221,7 @@ func BenchmarkConnect(b *testing.B) {
 		}
 		line, err := ask()
 		median, bad := strconv.ParseInt(line, 10, 64)
-		if err := errors.Join(err, bad); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, errors.Join(err, bad))
 		return time.Duration(median)
 	})
 }
@@ -246,9 +237,7 @@ func (s *sandbox) converse(role string) (in io.Writer, line func() (string, erro
 	if err == nil && err2 == nil {
 		s.do(func() { err = cmd.Start() })
 	}
-	if err := errors.Join(err, err2); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, errors.Join(err, err2))
 	programs.Lock()
 	programs.pids = append(programs.pids, cmd.Process.Pid)
 	programs.Unlock()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"stepbox/session/e2e/must"
 )
 
 // rawQuestion is a question with labels of any bytes.
@@ -202,9 +204,7 @@ func TestDNSHostileOverTheLink(t *testing.T) {
 	}
 	// Rubbish on the connection ends it.
 	c, err := s.dial("tcp", "8.8.8.8:53", patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	c.Write([]byte("\xff\xffGET / HTTP/1.1\r\n\r\n"))
 	c.SetDeadline(time.Now().Add(patience))

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // hostPings lets the pretend host's users ping, or not.
@@ -49,9 +51,7 @@ func (s *sandbox) pingSocketOf(addr string) (fd int) {
 			err = unix.Connect(fd, at)
 		}
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	s.t.Cleanup(func() { unix.Close(fd) })
 	return fd
 }
@@ -259,9 +259,7 @@ func TestRealPing(t *testing.T) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	s.do(func() { err = cmd.Start() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	pids = append(pids, cmd.Process.Pid)
 	mu.Unlock()
 	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "2 received") {

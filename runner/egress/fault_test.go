@@ -14,6 +14,8 @@ import (
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
+
+	"stepbox/session/e2e/must"
 )
 
 // faulty is a meter that panics.
@@ -35,9 +37,7 @@ func TestFaultEndsItsFlowAlone(t *testing.T) {
 		t.Errorf("a connection: %v", err)
 	}
 	c, err := s.dial("udp", "203.0.113.9:443", patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	if _, err := c.Write([]byte("x")); err != nil {
 		t.Fatal(err)
@@ -62,9 +62,7 @@ func TestFaultWhileBytesMove(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", echo)
 	s := newSandbox(t, Options{Judge: func(context.Context, Attempt) Verdict { return Verdict{Allow: true, Meter: faulty{}} }})
 	c, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	if _, err := c.Write([]byte("x")); err != nil {
 		t.Fatal(err)
@@ -80,17 +78,13 @@ func TestFaultWhileBytesMove(t *testing.T) {
 // linked is a gateway at the end of a link that only this test writes to.
 func linked(t testing.TB) *Gateway {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { unix.Close(pair[1]) })
 	g, err := New(Link{
 		Kind: linkVeth, MTU: 65520, Packet: os.NewFile(uintptr(pair[0]), "link"),
 		Sandbox4: sandbox4, Gateway4: gateway4, Sandbox6: sandbox6, Gateway6: gateway6,
 	}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { g.Close() })
 	return g
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // Thousands of refused attempts are all accounted for, most of them in one
@@ -35,9 +37,7 @@ func TestFloodOfDeniedAttempts(t *testing.T) {
 	})
 	took := time.Since(start)
 	// All are in the log once the gateway is closed.
-	if err := s.gw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.gw.Close())
 	last := make(map[int64]Attempt)
 	for _, a := range s.logged() {
 		last[a.ID] = a
@@ -106,9 +106,7 @@ func TestFloodShowsNothingAsHeld(t *testing.T) {
 	r := s.gw.newRecord("tcp", netip.MustParseAddrPort(publicAddr+":80"))
 	s.gw.refuse(r, Verdict{}, "")
 	s.gw.hold(r)
-	if err := s.gw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.gw.Close())
 	for _, a := range s.logged() {
 		if a.Open {
 			t.Errorf("logged %+v", a)
@@ -128,9 +126,7 @@ func TestFloodOfDatagrams(t *testing.T) {
 	}})
 	for port, flooded := 1000, false; !flooded; {
 		c, err := s.dial("udp", hostPort(parse(publicAddr), uint16(port)), patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		// The link itself loses datagrams when they come too fast.
 		for range 3 {
 			c.Write(make([]byte, 9000))

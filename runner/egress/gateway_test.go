@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 const patience = 2 * time.Minute
@@ -39,9 +41,7 @@ type sandbox struct {
 func newSandbox(t testing.TB, o Options) *sandbox {
 	t.Helper()
 	sp, err := newSpace()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := &sandbox{space: sp, t: t, more: make(chan struct{}, 1)}
 	var link *Link
 	s.do(func() { link, err = MakeLink() })
@@ -334,29 +334,21 @@ func TestTUN(t *testing.T) {
 	}
 	at := serve(t, internet, publicAddr+":0", echo)
 	sp, err := newSpace()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer sp.close()
 	var link *Link
 	sp.do(func() {
 		l := &Link{Kind: linkTUN, MTU: LinkMTU, Sandbox4: sandbox4, Gateway4: gateway4, Sandbox6: sandbox6, Gateway6: gateway6}
 		link, err = l.finish(l.makeTUN())
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := &sandbox{space: sp, t: t, more: make(chan struct{}, 1), link: *link}
 	z := newZone(t, map[string][]string{"good.example": {publicAddr}})
 	gw, err := New(*link, Options{Judge: allow, resolver: z.resolver()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer gw.Close()
 	c, err := s.connect("good.example", at.Port())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	go c.Write(make([]byte, 1<<20))

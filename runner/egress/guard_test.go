@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"stepbox/session/e2e/must"
 )
 
 var parse = netip.MustParseAddr
@@ -219,9 +221,7 @@ func TestHostNameNeedsPrivate(t *testing.T) {
 // interface addresses: a route can make any address local.
 func TestGuardKnowsLocalRoutes(t *testing.T) {
 	g, err := newGuard()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer g.close()
 	for addr, want := range map[string]bool{
 		ownPublic: true, ownLAN: true, "127.0.0.1": true, "10.77.0.255": true, "10.77.0.1": false, publicAddr: false, publicAddr6: false, "fd77::2": true,
@@ -239,9 +239,7 @@ func TestGuardKnowsLocalRoutes(t *testing.T) {
 
 func TestDialGivesUpWithItsContext(t *testing.T) {
 	g, err := newGuard()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer g.close()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()

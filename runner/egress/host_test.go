@@ -20,6 +20,8 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // The tests run in a network namespace of their own, which plays the host. It
@@ -279,9 +281,7 @@ func serve(t testing.TB, where *space, addr string, handle func(net.Conn)) netip
 	} else {
 		listen()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	conns := make(map[net.Conn]bool)

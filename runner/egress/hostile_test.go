@@ -16,6 +16,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // synPacket is a SYN as a program with a raw socket would forge it.
@@ -107,9 +109,7 @@ func TestFloodOfSYNs(t *testing.T) {
 			t.Fatalf("%d arrived, %d are listed or counted", arrived, known())
 		}
 	}
-	if err := s.gw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.gw.Close())
 	if known() > n {
 		t.Errorf("%d are listed or counted, of %d", known(), n)
 	}
@@ -127,9 +127,7 @@ func TestSlowDNS(t *testing.T) {
 	}()
 	for range maxDNSConns {
 		c, err := s.dial("tcp", Nameserver+":53", patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c.Write([]byte{0}) // half a length
 		open = append(open, c)
 	}
@@ -159,19 +157,13 @@ func TestHostWithoutNetwork(t *testing.T) {
 	if err != nil || len(routes) != 1 {
 		t.Fatalf("%d default routes, %v", len(routes), err)
 	}
-	if err := netlink.RouteDel(&routes[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, netlink.RouteDel(&routes[0]))
 	_, gone := s.get("tcp", at.String())
 	c, err := s.dial("udp", publicAddr+":123", patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	_, goneUDP := roundTrip(c, []byte("x"))
-	if err := netlink.RouteAdd(&routes[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, netlink.RouteAdd(&routes[0]))
 	if !errors.Is(gone, syscall.ECONNREFUSED) || !errors.Is(goneUDP, syscall.ECONNREFUSED) {
 		t.Errorf("without a network: %v, %v", gone, goneUDP)
 	}

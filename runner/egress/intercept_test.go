@@ -28,6 +28,7 @@ import (
 	"golang.org/x/net/websocket"
 
 	"stepbox/runner/egress/intercept"
+	"stepbox/session/e2e/must"
 )
 
 const (
@@ -53,18 +54,12 @@ func newAPIHost(t *testing.T, c intercept.Credential, handle http.HandlerFunc) *
 	t.Helper()
 	a := &apiHost{t: t, roots: x509.NewCertPool()}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"api.example", "other.example"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a.roots.AddCert(cert)
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
@@ -74,9 +69,7 @@ func newAPIHost(t *testing.T, c intercept.Credential, handle http.HandlerFunc) *
 	}))
 	srv.Listener.Close()
 	internet.do(func() { srv.Listener, err = net.Listen("tcp", publicAddr+":0") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	srv.EnableHTTP2, srv.Config.ErrorLog = true, log.New(io.Discard, "", 0)
 	srv.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	srv.StartTLS()
@@ -88,9 +81,7 @@ func newAPIHost(t *testing.T, c intercept.Credential, handle http.HandlerFunc) *
 		t.Fatal(err)
 	}
 	a.ca = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(a.ca, a.in.CA(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(a.ca, a.in.CA(), 0o644))
 	z := newZone(t, map[string][]string{"api.example": {publicAddr}, "other.example": {publicAddr}})
 	a.box = newSandbox(t, Options{resolver: z.resolver(), Intercept: a.in, Judge: func(context.Context, Attempt) Verdict { return Verdict{Allow: true, Rule: "all"} }})
 	return a
@@ -190,14 +181,10 @@ func TestInterceptCarriers(t *testing.T) {
 					continue
 				}
 				r, err := http.NewRequest("GET", a.url("/v1/x"), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				c.edit(r)
 				resp, err := a.client(h2, nil).Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				body, _ := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				if resp.StatusCode != c.want || !strings.Contains(string(body), c.says) {
@@ -293,9 +280,7 @@ func TestInterceptAnswers(t *testing.T) {
 	} {
 		for _, h2 := range []bool{false, true} {
 			resp, err := a.client(h2, nil).Get(a.url(c.path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			body, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			if err != nil || string(body) != c.want {
@@ -315,9 +300,7 @@ func TestInterceptAnswers(t *testing.T) {
 	}
 	resp.Body.Close()
 	resp, err = a.client(false, nil).Get(a.url("/sse"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer resp.Body.Close()
 	buf := make([]byte, 100)
 	for range 3 { // each before the next is made
@@ -341,9 +324,7 @@ func TestInterceptBrokenAnswers(t *testing.T) {
 	})
 	for _, path := range []string{"/status", "/line", "/coding"} {
 		resp, err := a.client(false, nil).Get(a.url(path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != 502 || strings.Contains(string(body), realKey[:10]) {
@@ -366,14 +347,10 @@ func TestInterceptRedirect(t *testing.T) {
 	client := h.client(true, both)
 	client.CheckRedirect = nil
 	r, err := http.NewRequest("GET", h.url("/"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r.Header.Set("X-Api-Key", placeholder)
 	resp, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	resp.Body.Close()
 	if got := h.requests(); len(got) != 2 || got[1].Header.Get("X-Api-Key") != placeholder || !strings.HasPrefix(got[1].Host, "other.example:") {
 		t.Errorf("it arrived as %v", got)
@@ -384,9 +361,7 @@ func TestInterceptRedirect(t *testing.T) {
 func TestInterceptOnlyNamed(t *testing.T) {
 	h := newAPIHost(t, intercept.Credential{Header: "x-api-key"}, hello200)
 	resp, err := h.client(true, h.roots).Get(fmt.Sprintf("https://other.example:%d/there", h.port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	resp.Body.Close()
 	if got := h.requests()[0].Header; got.Get("X-Api-Key") != "" {
 		t.Errorf("it got %v", got)
@@ -420,14 +395,10 @@ func TestInterceptPinnedClient(t *testing.T) {
 func TestInterceptVerifies(t *testing.T) {
 	h := newAPIHost(t, intercept.Credential{Header: "x-api-key"}, hello200)
 	other, err := intercept.New([]intercept.Credential{{Name: "api", Host: "api.example", Port: h.port, Header: "x-api-key", Value: realKey}}, intercept.Options{Roots: x509.NewCertPool()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h.box.gw.o.Intercept, h.in = other, other
 	resp, err := h.client(true, nil).Get(h.url("/"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer resp.Body.Close()
 	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != 502 || !strings.Contains(string(body), "can't be verified") || len(h.requests()) > 0 {
 		t.Errorf("got %d %s", resp.StatusCode, body)
@@ -446,14 +417,10 @@ func TestInterceptWebSocket(t *testing.T) {
 			}}.ServeHTTP(w, r)
 		})
 		config, err := websocket.NewConfig(strings.Replace(h.url("/ws"), "https", "wss", 1), "https://api.example")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		config.Header.Set("Authorization", "Bearer "+placeholder)
 		conn, err := h.box.dial("tcp", fmt.Sprintf("%s:%d", h.box.resolve("api.example"), h.port), patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(h.in.CA())
 		secure := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "api.example"})
@@ -465,9 +432,7 @@ func TestInterceptWebSocket(t *testing.T) {
 			conn.Close()
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var m string
 		if err := websocket.Message.Receive(ws, &m); err != nil || m != "Bearer "+strings.Repeat("*", len(realKey)) {
 			t.Errorf("got %q, %v", m, err)
@@ -484,9 +449,7 @@ func TestInterceptWebSocket(t *testing.T) {
 func TestInterceptQUIC(t *testing.T) {
 	h := newAPIHost(t, intercept.Credential{Bearer: true}, hello200)
 	conn, err := h.box.dial("udp", fmt.Sprintf("%s:%d", h.box.resolve("api.example"), h.port), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	conn.Write([]byte("hello"))
 	if at := h.box.wait("the datagram", func(a Attempt) bool { return a.Protocol == "udp" && !a.Open }); at.Rule != ruleQUIC || at.Verdict != verdictDeny {
@@ -539,9 +502,7 @@ func TestInterceptFraming(t *testing.T) {
 	})
 	send := func(raw string) string {
 		conn, err := h.box.dial("tcp", fmt.Sprintf("%s:%d", h.box.resolve("api.example"), h.port), patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer conn.Close()
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(h.in.CA())
@@ -591,15 +552,11 @@ func TestInterceptSwitches(t *testing.T) {
 		fmt.Fprintf(conn, "HTTP/1.1 101 %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Was: %s\r\nSet-Cookie: a=b\r\n\r\nkey %s\n", key, key, key)
 	})
 	req, err := http.NewRequest("GET", a.url("/"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "websocket")
 	resp, err := a.client(false, nil).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body) // it ends as the connection does
 	said := fmt.Sprintln(resp.Status, resp.Header, string(body))

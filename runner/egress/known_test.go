@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"stepbox/session/e2e/must"
 )
 
 // Where the verdict needs no program, an allowed connection doesn't wait for one to be
@@ -47,9 +49,7 @@ func TestVerdictWithoutProgram(t *testing.T) {
 	goOn := sync.OnceFunc(func() { close(hold) })
 	defer goOn()
 	c, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close() // it is looked for as long as it is there
 	if got, err := io.ReadAll(c); err != nil || string(got) != "hello" {
 		t.Fatalf("%q, %v", got, err)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stepbox/session/e2e/must"
 )
 
 // purse is a meter with so much in it. What is more waits for somebody to put more in,
@@ -103,9 +105,7 @@ func TestNoMoreIsSentThanMay(t *testing.T) {
 	p := newPurse(100_000, plenty)
 	s := newSandbox(t, Options{Judge: p.allow})
 	c, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	go c.Write(make([]byte, 1<<20))
@@ -125,9 +125,7 @@ func TestNoMoreIsReceivedThanMay(t *testing.T) {
 	p := newPurse(plenty, 1000)
 	s := newSandbox(t, Options{Judge: p.allow})
 	c, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	p.put(t, 1<<20)
@@ -141,9 +139,7 @@ func TestDatagramsWaitWhole(t *testing.T) {
 	p := newPurse(2500, plenty)
 	s := newSandbox(t, Options{Judge: p.allow})
 	c, err := s.dial("udp", from.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	for end := time.Now().Add(patience); len(p.empty) == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		c.Write(make([]byte, 1000)) // of datagrams some may be lost
@@ -185,9 +181,7 @@ func TestSentAndGone(t *testing.T) {
 	p := newPurse(1, plenty)
 	s := newSandbox(t, Options{Judge: p.allow})
 	c, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c.Write(make([]byte, 1000))
 	c.Close()
 	select {

@@ -8,6 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestHostName(t *testing.T) {
@@ -34,9 +36,7 @@ func TestNameTableProperties(t *testing.T) {
 		want := make(map[string]netip.Addr)
 		for _, name := range rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,3}\.example`), 0, 60).Draw(t, "names") {
 			addr, err := table.address(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if old, ok := want[name]; ok && old != addr {
 				t.Fatalf("%s moved from %s to %s", name, old, addr)
 			}
@@ -66,9 +66,7 @@ func TestNameTableProperties(t *testing.T) {
 func TestNameTableIsBounded(t *testing.T) {
 	table := newNameTable(netip.Prefix{}, nil)
 	first, err := table.address("first.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	refused := 0
 	for i := range MaxNames + 100 {
 		if _, err := table.address("n" + strings.Repeat("x", i%40) + "." + itoa(i) + ".example"); err != nil {
@@ -98,9 +96,7 @@ func TestNamesOfBefore(t *testing.T) {
 	known := map[string]netip.Addr{"Upper.example": netip.MustParseAddr("198.18.0.77"), "far.example": netip.MustParseAddr("10.0.0.1"), "1.2.3.4": netip.MustParseAddr("198.18.0.78")}
 	for _, name := range []string{"a.example", "b.example", "c.example"} {
 		addr, err := first.address(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if name != "a.example" {
 			known[name] = addr
 		}

@@ -7,20 +7,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // Whoever has a socket is found however long the search takes, and the search
 // ends after so many descriptors.
 func TestOwnerIsFoundOnABusyMachine(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Fstat(fd, &st))
 	busy := func() []int {
 		<-time.After(20 * time.Millisecond) // as long as a look at /proc may take
 		return []int{os.Getpid()}
@@ -38,14 +36,10 @@ func TestOwnerIsFoundOnABusyMachine(t *testing.T) {
 func TestAProgramThatEndedIsUnknown(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
 	cmd.Env = []string{roleVar + "=client"} // which ends at once
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	defer func() { _ = cmd.Wait() }()
 	var info unix.Siginfo
-	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil))
 	if got, _ := program(cmd.Process.Pid); got != "" {
 		t.Errorf("its program is %q", got)
 	}
@@ -54,23 +48,15 @@ func TestAProgramThatEndedIsUnknown(t *testing.T) {
 // When a program's file was written is known also where it is no more.
 func TestAProgramThatIsGoneFromItsPath(t *testing.T) {
 	data, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	began := time.Now().Add(-time.Second) // file times are coarse
 	file := t.TempDir() + "/copy"
-	if err := os.WriteFile(file, data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, data, 0o700))
 	cmd := exec.Command(file)
 	cmd.Env = []string{roleVar + "=client stay"}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(file))
 	if path, changed := program(cmd.Process.Pid); path != file+" (deleted)" || changed.Before(began) {
 		t.Errorf("it is %q, changed %s", path, changed)
 	}

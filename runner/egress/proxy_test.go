@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"stepbox/session/e2e/must"
 )
 
 // connectProxy is an HTTP proxy on the host's loopback that knows one name.
@@ -141,13 +143,9 @@ func TestUpstreamProxyIsOff(t *testing.T) {
 				io.WriteString(c, answer)
 			})
 			p, err := newProxies([]string{"all_proxy=http://" + at.String()}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			g, err := newGuard()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer g.close()
 			x := &dialer{guard: g, proxies: p, resolver: newZone(t, nil).resolver()}
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -166,16 +164,12 @@ func TestUpstreamProxyIsOff(t *testing.T) {
 // The log says that it was the proxy who couldn't be reached.
 func TestProxyThatIsGone(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	gone := l.Addr().String()
 	l.Close()
 	for _, scheme := range []string{"http", "https", "socks5h"} {
 		p, err := newProxies([]string{"all_proxy=" + scheme + "://" + gone}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		d := destination{name: "good.example", port: 443}
 		_, _, err = p.dial(t.Context(), p.forDestination("tcp", d), d)
 		if got, want := why(err), "proxy "+gone+": connection refused"; got != want {
@@ -203,9 +197,7 @@ func TestSOCKSProxy(t *testing.T) {
 	})
 	s := newSandbox(t, Options{Judge: allow, resolver: newZone(t, nil).resolver(), Environ: []string{"ALL_PROXY=socks5h://" + at.String()}})
 	c, err := s.connect("good.example", 443)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	io.WriteString(c, "words")
@@ -227,9 +219,7 @@ func TestProxyVariables(t *testing.T) {
 		}
 	}
 	p, err := newProxies([]string{"http_proxy=plain.corp", "HTTPS_PROXY=https://safe.corp:8443", "NO_PROXY=.inside.corp,203.0.113.0/24"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []struct {
 		to   destination
 		want string

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/quic"
 
 	"stepbox/policy"
+	"stepbox/session/e2e/must"
 )
 
 // certificate is one of example.com.
@@ -33,15 +34,11 @@ func echoQUIC(t *testing.T, addr string) (config *tls.Config) {
 	var conn net.PacketConn
 	var err error
 	internet.do(func() { conn, err = net.ListenPacket("udp", addr) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	own, public := certificate()
 	server := &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13, NextProtos: []string{"echo"}}
 	end, err := quic.NewEndpoint(conn, &quic.Config{TLSConfig: server})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -121,9 +118,7 @@ func TestQUIC(t *testing.T) {
 			}
 			t.Run(rules+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
 				l, err := policy.ParseLayer("test", "/test.yaml", []byte("network:\n  - "+rules+"\n"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				p := policy.Builtin().With(l)
 				asked, answer := make(chan string, 10), make(chan bool)
 				s := newSandbox(t, Options{resolver: z.resolver(), Judge: func(ctx context.Context, a Attempt) Verdict {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // dialFrom opens a UDP socket inside with a port of its own choice.
@@ -30,9 +32,7 @@ func (s *sandbox) dialFrom(port int, to string, set func(fd int)) net.Conn {
 		}}
 		c, err = d.Dial("udp", to)
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	s.t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -125,9 +125,7 @@ func TestRecheck(t *testing.T) {
 	s := newSandbox(t, Options{Denied: denied, Judge: func(_ context.Context, a Attempt) Verdict { return Verdict{Allow: !no.Load()} }})
 	open := func(to string) net.Conn {
 		c, err := s.dial("tcp", to, patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { c.Close() })
 		if _, err := roundTrip(c, []byte("x")); err != nil {
 			t.Fatal(err)

@@ -20,6 +20,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"stepbox/session/e2e/must"
 )
 
 // only allows one name.
@@ -33,13 +35,9 @@ func only(name string) func(context.Context, Attempt) Verdict {
 func serveSSH(t *testing.T) (port uint16, key ssh.PublicKey) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	signer, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	config := &ssh.ServerConfig{NoClientAuth: true}
 	config.AddHostKey(signer)
 	at := serve(t, internet, publicAddr+":0", func(c net.Conn) {
@@ -83,9 +81,7 @@ func TestSSH(t *testing.T) {
 	for _, name := range []string{"good.example", "bad.example"} {
 		lines += knownhosts.Line([]string{fmt.Sprintf("[%s]:%d", name, port)}, key) + "\n"
 	}
-	if err := os.WriteFile(known, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(known, []byte(lines), 0o600))
 	script := `head -c 300000 /dev/zero | ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=yes -o UserKnownHostsFile="$1" -p "$2" me@"$3" cat >out
 echo $? $(wc -c <out)`
 	run := func(name string) (string, error) {
@@ -153,17 +149,13 @@ func serveTLS(t *testing.T, handle http.Handler) (port int, trusted string) {
 	srv.Listener.Close()
 	var err error
 	internet.do(func() { srv.Listener, err = net.Listen("tcp", publicAddr+":0") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	trusted = filepath.Join(t.TempDir(), "trusted.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
-	if err := os.WriteFile(trusted, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(trusted, text, 0o644))
 	return srv.Listener.Addr().(*net.TCPAddr).Port, trusted
 }
 

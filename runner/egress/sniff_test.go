@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stepbox/session/e2e/must"
 )
 
 // clientHello is what crypto/tls says first to a server by that name.
@@ -217,9 +219,7 @@ func TestSniffOverTheLink(t *testing.T) {
 		{[]byte("GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"), false},
 	} {
 		conn, err := s.connect("good.example", at.Port())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		conn.Write(c.first)
 		conn.(*net.TCPConn).CloseWrite()
 		conn.SetDeadline(time.Now().Add(patience))

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // load is what a gateway, and its process, hold at a time.
@@ -52,9 +54,7 @@ func (k *soak) note(a Attempt) {
 
 func (k *soak) load() (l load) {
 	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must.OK(k.t, err)
 	for _, f := range files { // Go keeps pipes for later
 		if to, _ := os.Readlink("/proc/self/fd/" + f.Name()); strings.HasPrefix(to, "socket:") {
 			l.sockets++

@@ -21,6 +21,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/tcpip"
+
+	"stepbox/session/e2e/must"
 )
 
 // program starts this binary as a program of the sandbox.
@@ -33,9 +35,7 @@ func (s *sandbox) program(role string) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var err error
 	s.do(func() { err = cmd.Start() })
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return cmd
 }
 
@@ -116,9 +116,7 @@ func TestAbandonedAtOnce(t *testing.T) {
 			unix.Close(fd)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if port := <-asked; port != 9 {
 		t.Errorf("asked about port %d", port)
 	}
@@ -141,9 +139,7 @@ func TestAbandonedAtOnce(t *testing.T) {
 func TestAttribution(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", hello)
 	exe, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var pids atomic.Pointer[[]int]
 	pids.Store(&[]int{1, os.Getpid()})
 	judged := make(chan Attempt, 1)
@@ -197,9 +193,7 @@ func TestHalfClose(t *testing.T) {
 	})
 	s := newSandbox(t, Options{Judge: allow})
 	c, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	c.Write(make([]byte, 100000))
@@ -223,9 +217,7 @@ func TestServerFirst(t *testing.T) {
 	z := newZone(t, map[string][]string{"mail.example": {publicAddr}})
 	s := newSandbox(t, Options{Judge: allow, resolver: z.resolver()})
 	c, err := s.connect("mail.example", at.Port())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	buf := make([]byte, 100)
@@ -258,9 +250,7 @@ func TestResets(t *testing.T) {
 	})
 	s := newSandbox(t, Options{Judge: allow})
 	c, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	c.Write([]byte("r"))
@@ -271,9 +261,7 @@ func TestResets(t *testing.T) {
 		t.Errorf("logged %+v", a)
 	}
 	c2, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c2.SetDeadline(time.Now().Add(patience))
 	c2.Write([]byte("x"))
 	io.ReadFull(c2, make([]byte, 1))
@@ -296,9 +284,7 @@ func TestLostReset(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", echo)
 	s := newSandbox(t, Options{Judge: allow})
 	c, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	io.WriteString(c, "x")
@@ -306,9 +292,7 @@ func TestLostReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, err := c.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.do(func() { // who repairs needs rights in the namespace
 		if fail := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_TCP, unix.TCP_REPAIR, 1) }); fail != nil {
 			err = fail
@@ -341,9 +325,7 @@ func TestBytesBothWays(t *testing.T) {
 			dst = at6
 		}
 		c, err := s.dial("tcp", dst.String(), patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c.SetDeadline(time.Now().Add(patience))
 		want := make([]byte, 3<<20+i*1000)
 		for j := range want {
@@ -368,9 +350,7 @@ func TestUpdates(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", echo)
 	s := newSandbox(t, Options{Judge: allow})
 	c, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	start := time.Now()
 	buf := make([]byte, 10)
@@ -395,15 +375,11 @@ func TestCloseEndsEverything(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", echo)
 	entered := make(chan struct{}, 10)
 	sp, err := newSpace()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer sp.close()
 	var link *Link
 	sp.do(func() { link, err = MakeLink() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := &sandbox{space: sp, t: t, more: make(chan struct{}, 1), link: *link}
 	s.gw, err = New(*link, Options{Log: s.note, Judge: func(ctx context.Context, a Attempt) Verdict {
 		if a.Address.Port() == 9 {
@@ -412,19 +388,13 @@ func TestCloseEndsEverything(t *testing.T) {
 		}
 		return Verdict{Allow: true}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	open, err := s.dial("tcp", at.String(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer open.Close()
 	cmds := []*exec.Cmd{s.program("tcp " + publicAddr + ":9")}
 	udp, err := s.dial("udp", publicAddr+":9", patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer udp.Close()
 	udp.Write([]byte("x"))
 	for range 2 {
@@ -473,31 +443,19 @@ func TestCloseEndsEverything(t *testing.T) {
 func TestLinkAsJSON(t *testing.T) {
 	at := serve(t, internet, publicAddr+":0", hello)
 	sp, err := newSpace()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer sp.close()
 	var made *Link
 	sp.do(func() { made, err = MakeLink() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text, err := json.Marshal(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var link Link
-	if err := json.Unmarshal(text, &link); err != nil {
-		t.Fatal(err)
-	}
-	if err := link.SetFiles(made.Files()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &link))
+	must.OK(t, link.SetFiles(made.Files()))
 	s := &sandbox{space: sp, t: t, more: make(chan struct{}, 1)}
 	gw, err := New(link, Options{Judge: allow})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer gw.Close()
 	if got, err := s.get("tcp", at.String()); err != nil || got != "hello" {
 		t.Errorf("got %q, %v", got, err)

@@ -21,6 +21,8 @@ import (
 
 	"golang.org/x/net/websocket"
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // run starts a program of the distribution inside, with a resolv.conf of the sandbox's,
@@ -46,9 +48,7 @@ func (s *sandbox) runIn(env []string, name string, args ...string) (string, erro
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	s.do(func() { err = cmd.Start() })
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	err = cmd.Wait()
 	return strings.TrimSpace(out.String()), err
 }
@@ -58,9 +58,7 @@ func (s *sandbox) runIn(env []string, name string, args ...string) (string, erro
 func (s *sandbox) resolvConf() {
 	s.t.Helper()
 	file := filepath.Join(s.t.TempDir(), "resolv.conf")
-	if err := os.WriteFile(file, []byte("nameserver "+Nameserver+"\n"), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, os.WriteFile(file, []byte("nameserver "+Nameserver+"\n"), 0o644))
 	var err error
 	s.do(func() {
 		if err = unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
@@ -185,9 +183,7 @@ func npmPackage(t *testing.T, name, version string) []byte {
 			t.Fatal(err, err2)
 		}
 	}
-	if err := errors.Join(w.Close(), z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(w.Close(), z.Close()))
 	return b.Bytes()
 }
 
@@ -203,15 +199,11 @@ func TestWebSocketForAnotherHost(t *testing.T) {
 	s := newSandbox(t, Options{resolver: z.resolver(), Judge: allow})
 	open := func(host string) error {
 		conn, err := s.connect("good.example", uint16(at))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer conn.Close()
 		conn.SetDeadline(time.Now().Add(patience))
 		config, err := websocket.NewConfig("ws://"+host+"/", "http://"+host+"/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ws, err := websocket.NewClient(config, conn)
 		if err != nil {
 			return err
@@ -225,9 +217,7 @@ func TestWebSocketForAnotherHost(t *testing.T) {
 		}
 		return nil
 	}
-	if err := open("good.example"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, open("good.example"))
 	if err := open("other.example"); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the other one: %v", err)
 	}
@@ -298,9 +288,7 @@ func serveHTTP(t *testing.T, handle http.HandlerFunc) (port int) {
 	var l net.Listener
 	var err error
 	internet.do(func() { l, err = net.Listen("tcp", publicAddr+":0") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	srv := &http.Server{Handler: handle, Protocols: new(http.Protocols)}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)

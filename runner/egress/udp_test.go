@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // echoUDP answers datagrams at addr with themselves.
@@ -22,9 +24,7 @@ func echoUDP(t testing.TB, where *space, addr string) netip.AddrPort {
 	var c net.PacketConn
 	var err error
 	where.do(func() { c, err = net.ListenPacket("udp", addr) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		buf := make([]byte, 64<<10)
@@ -66,9 +66,7 @@ func TestUDPEcho(t *testing.T) {
 	}})
 	for _, dst := range []netip.AddrPort{at, netip.AddrPortFrom(s.resolve("echo.example"), at.Port())} {
 		c, err := s.dial("udp", dst.String(), patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer c.Close()
 		for _, size := range []int{1, 1000, 9000, 60000} {
 			msg := bytes.Repeat([]byte{byte(size)}, size)
@@ -91,9 +89,7 @@ func TestUDPDenied(t *testing.T) {
 		return Verdict{Rule: "no"}
 	}})
 	c, err := s.dial("udp", publicAddr+":5000", patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	for range 20 {
 		if _, err := roundTrip(c, []byte("x")); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -115,9 +111,7 @@ func TestUDPDeniedAfterAPerson(t *testing.T) {
 		return Verdict{}
 	}})
 	c, err := s.dial("udp", "["+publicAddr6+"]:5000", patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	if _, err := roundTrip(c, []byte("x")); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Fatalf("got %v", err)
@@ -129,9 +123,7 @@ func TestUDPGuard(t *testing.T) {
 	s := newSandbox(t, Options{Judge: allow})
 	for _, dst := range []string{metadataAddr + ":123", ownLAN + ":123", lanAddr + ":123"} {
 		c, err := s.dial("udp", dst, patience)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := roundTrip(c, []byte("x")); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%s: %v", dst, err)
 		}
@@ -153,9 +145,7 @@ func TestUDPHeldIsAbandoned(t *testing.T) {
 		return Verdict{}
 	}})
 	c, err := s.dial("udp", publicAddr+":5000", patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c.Write([]byte("x"))
 	<-asked
 	s.gw.udp.expire(time.Now().Add(udpIdle + time.Hour))

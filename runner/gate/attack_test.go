@@ -10,6 +10,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func init() { roles["attack"] = playAttack }
@@ -179,9 +181,7 @@ func TestAttacks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			try := func(skip string) string {
 				master, slave, err := pty.Open()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				defer master.Close()
 				defer slave.Close()
 				b := start(t, setup{

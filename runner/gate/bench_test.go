@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/session/e2e/must"
 	"stepbox/session/e2e/pairstest"
 )
 
@@ -62,24 +63,18 @@ func BenchmarkExec(b *testing.B) {
 	var host []float64
 	tenth := func(out string) time.Duration {
 		n, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		return time.Duration(n)
 	}
 	outside := func(front ...string) func() time.Duration {
 		return func() time.Duration {
 			self, err := os.Executable()
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			args := append(front, self, starts)
 			c := exec.Command(args[0], args[1:]...)
 			c.Env = append(os.Environ(), roleEnv+"=bench", "GOMAXPROCS=2")
 			out, err := c.Output()
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			return tenth(string(out))
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // victim is a program that leaves a file when it runs, and two more when only
@@ -67,13 +69,9 @@ func compiled(t *testing.T, dir string, command ...string) string {
 		t.Skipf("there is no %s", command[0])
 	}
 	text, err := sources.ReadFile("testdata/" + command[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	source := filepath.Join(dir, command[1])
-	if err := os.WriteFile(source, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(source, text, 0o644))
 	out := filepath.Join(dir, command[0]+"-program")
 	c := exec.Command(path, append(command[2:], "-o", out, source)...)
 	c.Dir = dir
@@ -143,9 +141,7 @@ func TestDeniedRunsNothing(t *testing.T) {
 			})
 			b.wait()
 			traces, err := filepath.Glob(trace + ".*")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if allow == (len(traces) == 0) {
 				t.Errorf("its linker left %q", traces)
 			}
@@ -244,22 +240,14 @@ func TestDeniedWhateverItsErrorsAre(t *testing.T) {
 	full, reader := fullPipe(t)
 	defer reader.Close()
 	lost, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lost.Close()
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer master.Close()
-	if err := fill(slave); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, fill(slave))
 	null, err := os.Open("/dev/null") // not for writing
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, stderr := range map[string]*os.File{"a full pipe": full, "no reader": w, "a terminal that nobody reads": slave, "not writable": null} {
 		t.Run(name, func(t *testing.T) {
 			v := newVictim(t)
@@ -309,19 +297,13 @@ func TestDeniedReplacement(t *testing.T) {
 func TestDeniedWithoutFormat(t *testing.T) {
 	v := newVictim(t)
 	script := filepath.Join(v.dir, "script")
-	if err := os.WriteFile(script, []byte("echo ran >"+v.ran()+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(script, []byte("echo ran >"+v.ran()+"\n"), 0o755))
 	// The kernel finds out late that this is no program.
 	broken, err := os.ReadFile("/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	broken[54] = 3 // e_phentsize
 	late := filepath.Join(v.dir, "late")
-	if err := os.WriteFile(late, append(broken, "\necho ran >"+v.ran()+"\n"...), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(late, append(broken, "\necho ran >"+v.ran()+"\n"...), 0o755))
 	spawn := compiled(t, v.dir, "gcc", "spawn.c", "-pthread")
 	for _, file := range []string{script, late} {
 		for _, args := range [][]string{{spawn, "execvp", file}, {"sh", "-c", file + "; echo code $?"}} {
@@ -403,9 +385,7 @@ func TestDeniedInNumbers(t *testing.T) {
 func TestDeniedJob(t *testing.T) {
 	v := newVictim(t)
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	screen := newScreen(master)
 	t.Cleanup(func() { screen.wait(); master.Close() })
 	b := start(t, setup{
@@ -447,9 +427,7 @@ func TestDeniedWhenClosing(t *testing.T) {
 	e := b.await("victim")
 	b.gate.Hold()
 	e.Deny("because")
-	if err := b.gate.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.gate.Close())
 	if b.wait(); !strings.HasPrefix(b.out.String(), "12") {
 		t.Errorf("it said %q", b.out.String())
 	}

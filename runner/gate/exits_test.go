@@ -14,6 +14,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestExits(t *testing.T) {
@@ -42,9 +44,7 @@ func TestExitsThatNobodyWaitsFor(t *testing.T) {
 			both(t, func(t *testing.T, o Options) {
 				dir := t.TempDir()
 				script := filepath.Join(dir, "script")
-				if err := os.WriteFile(script, []byte("#!/bin/sh\nexit 42\n"), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(script, []byte("#!/bin/sh\nexit 42\n"), 0o755))
 				b := start(t, setup{role: role, args: []string{script}, options: o})
 				b.eventually("it execs", func() bool { return b.find("script") != nil })
 				if x := b.exitOf(b.find("script")); !x.Known || x.Code != 42 {
@@ -137,9 +137,7 @@ func TestHoldExit(t *testing.T) {
 func TestJobControl(t *testing.T) {
 	all(t, func(t *testing.T, o Options, with ...Allowance) {
 		master, slave, err := pty.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		screen := newScreen(master)
 		t.Cleanup(func() {
 			screen.wait()

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // both runs a test with exits told by pidfds and by tracing.
@@ -26,30 +28,22 @@ func TestFailingExec(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, mode os.FileMode, content []byte) string {
 		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, content, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(p, content, mode))
 		return p
 	}
 	program, err := os.ReadFile("/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	broken := slices.Clone(program)
 	binary.LittleEndian.PutUint16(broken[54:], 3) // e_phentsize
 	foreign := slices.Clone(program)
 	binary.LittleEndian.PutUint16(foreign[18:], uint16(elf.EM_SPARC))
 	busy := write("busy", 0o755, program)
 	open, err := os.OpenFile(busy, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer open.Close()
 	lost := strings.Replace(string(program), "/lib64/ld-linux", "/lib64/no-linux", 1)
 	loop := filepath.Join(dir, "loop")
-	if err := os.Symlink("loop", loop); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("loop", loop))
 	for _, c := range []struct {
 		name  string
 		role  string
@@ -113,9 +107,7 @@ func TestFailingExec(t *testing.T) {
 func fifo(t *testing.T, dir string) string {
 	t.Helper()
 	p := filepath.Join(dir, "fifo")
-	if err := unix.Mkfifo(p, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Mkfifo(p, 0o755))
 	return p
 }
 
@@ -123,14 +115,10 @@ func fifo(t *testing.T, dir string) string {
 // one off and calls again. Each attempt is shown once all the same.
 func TestFailingExecsAtOnce(t *testing.T) {
 	program, err := os.ReadFile("/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	binary.LittleEndian.PutUint16(program[54:], 3) // e_phentsize
 	broken := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(broken, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(broken, program, 0o755))
 	both(t, func(t *testing.T, o Options) {
 		b := start(t, setup{role: "failers", args: []string{broken}, options: o})
 		b.wait()

@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/bpf"
 	"gvisor.dev/gvisor/pkg/seccomp"
+
+	"stepbox/session/e2e/must"
 )
 
 func BenchmarkFilter(b *testing.B) {
@@ -49,18 +51,14 @@ func library(t *testing.T, list []guard) bpf.Program {
 		DefaultAction: seccomp.Allow, BadArchAction: seccomp.KillProcess,
 	}}
 	instructions, _, err := p.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return load2(t, instructions)
 }
 
 func load2(t *testing.T, instructions []bpf.Instruction) bpf.Program {
 	t.Helper()
 	program, err := bpf.Compile(instructions, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return program
 }
 
@@ -87,9 +85,7 @@ func call(number, arch uint32, args ...uint64) bpf.Input {
 func answerOf(t *testing.T, p bpf.Program, in bpf.Input) uint32 {
 	t.Helper()
 	r, err := bpf.Exec[bpf.NativeEndian](p, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 

@@ -11,13 +11,13 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"stepbox/session/e2e/must"
 )
 
 func FuzzState(f *testing.F) {
 	own, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Add(own)
 	f.Add(bytes.Replace(own, []byte("("), []byte("(a) Z 1 ("), 1))
 	f.Add([]byte("1 ("))
@@ -33,9 +33,7 @@ func FuzzState(f *testing.F) {
 // A name of a process can't make it look like another one.
 func TestStateOfHostileName(t *testing.T) {
 	own, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want, err := parseState(own)
 	if err != nil || want.parent != os.Getppid() || want.letter == 0 || want.start == 0 {
 		t.Fatalf("%+v %v", want, err)
@@ -54,9 +52,7 @@ func TestStateOfHostileName(t *testing.T) {
 
 func FuzzStatus(f *testing.F) {
 	own, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Add(own)
 	f.Add([]byte("Tgid:\t1\nNStgid:\t1\nNSpid:\t 7 1\nTracerPid:\t0\n"))
 	f.Add([]byte("Tgid:\nNSpid: x"))
@@ -171,9 +167,7 @@ func lay(t *rapid.T, list []string) words {
 	source := sparse{base, append(append(pointers, make([]byte, 8)...), text...)}
 	m, p := &memory{source: source}, &memory{source: source}
 	w, err := m.words(base, 1<<20, 1<<20, p, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return w
 }
 

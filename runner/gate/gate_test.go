@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestAllow(t *testing.T) {
@@ -84,16 +86,12 @@ func TestSearchAsksOnce(t *testing.T) {
 	for _, d := range []string{"none", "plain", "a", "b"} {
 		folder := filepath.Join(dir, d)
 		if d != "none" {
-			if err := os.Mkdir(folder, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Mkdir(folder, 0o755))
 			copyFile(t, filepath.Join(folder, "tool"), "/bin/true")
 		}
 		folders = append(folders, folder)
 	}
-	if err := os.Chmod(filepath.Join(dir, "plain", "tool"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(filepath.Join(dir, "plain", "tool"), 0o644))
 	b := start(t, setup{role: "search", args: []string{strings.Join(folders, ":"), "tool", "x"}, decide: denyAll("no")})
 	b.wait()
 	want := folders[0] + " ENOENT\n" + folders[1] + " EACCES\n" + folders[2] + " EACCES\n" + folders[3] + " EACCES\n"
@@ -128,9 +126,7 @@ func TestKilledWhileHeld(t *testing.T) {
 	if !e.Valid() {
 		t.Error("it isn't held")
 	}
-	if err := unix.Kill(e.PID, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Kill(e.PID, unix.SIGKILL))
 	select {
 	case g := <-gone:
 		if g != e {
@@ -180,9 +176,7 @@ func TestSignalsDoNotDisturb(t *testing.T) {
 	})
 	e := b.await("echo")
 	for range 5 {
-		if err := unix.Kill(e.PID, unix.SIGURG); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Kill(e.PID, unix.SIGURG))
 	}
 	if !e.Valid() {
 		t.Fatal("a signal ended the wait")
@@ -236,9 +230,7 @@ func testListenerGone(t *testing.T, o Options) {
 		options: o,
 	})
 	b.await("echo")
-	if err := b.gate.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.gate.Close())
 	b.wait()
 	if b.gate.exits.trace { // what is traced doesn't outlive its tracer
 		if b.out.Len() > 0 || b.cmd.ProcessState.ExitCode() != 128+int(unix.SIGKILL) {
@@ -264,9 +256,7 @@ func TestNoLeaks(t *testing.T) {
 	n := 0
 	count := func() int {
 		l, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return len(l)
 	}
 	b := start(t, setup{
@@ -306,9 +296,7 @@ func TestHeldIsIdle(t *testing.T) {
 	e := b.await("echo")
 	usage := func() time.Duration {
 		var r unix.Rusage
-		if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Getrusage(unix.RUSAGE_SELF, &r))
 		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
 	// There is no event to wait for: nothing is to happen. What the runtime does

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func init() {
@@ -80,26 +82,18 @@ func killBeforeCheck(t *testing.T, verdict string) (caught bool) {
 	supervisor := exec.Command("/proc/self/exe", verdict)
 	supervisor.Env = append(os.Environ(), roleEnv+"=supervisor")
 	stdin, err := supervisor.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	stdout, err := supervisor.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	said := bufio.NewReader(stdout)
 	line := func() string {
 		l, err := said.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return strings.TrimSpace(l)
 	}
 	b := start(t, setup{role: "slow exec", args: []string{v.path, v.ran()}, elsewhere: func(listener *os.File) {
 		supervisor.ExtraFiles = []*os.File{listener}
-		if err := supervisor.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, supervisor.Start())
 		listener.Close()
 		if l := line(); l != "ready" {
 			t.Fatal(l)
@@ -111,9 +105,7 @@ func killBeforeCheck(t *testing.T, verdict string) (caught bool) {
 		_ = supervisor.Wait() // it was killed
 	}()
 	pid, err := strconv.Atoi(line())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	child, err := openProc(pid)
 	if err != nil {
 		return false // it has ended already
@@ -129,9 +121,7 @@ func killBeforeCheck(t *testing.T, verdict string) (caught bool) {
 		}
 		runtime.Gosched()
 	}
-	if err := unix.Kill(supervisor.Process.Pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Kill(supervisor.Process.Pid, unix.SIGSTOP))
 	b.eventually("the supervisor is stopped", func() bool { return letterOf(supervisor.Process.Pid) == 'T' })
 	// It may have been stopped before its answer went out, which then never
 	// comes; or after it was done.
@@ -145,9 +135,7 @@ func killBeforeCheck(t *testing.T, verdict string) (caught bool) {
 		caught = err == nil && gone == nil && exe == v.path && state.letter == 't'
 		runtime.Gosched()
 	}
-	if err := supervisor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, supervisor.Process.Kill())
 	if !caught {
 		return false
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestReasonGoesWhereTheProgramWrites(t *testing.T) {
@@ -22,9 +24,7 @@ func TestReasonGoesWhereTheProgramWrites(t *testing.T) {
 	})
 	b.wait()
 	got, err := os.ReadFile(filepath.Join(b.dir, "err.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !strings.HasPrefix(string(got), "first\nstepbox: denied: because\n") {
 		t.Errorf("the file has %q", got)
 	}
@@ -38,22 +38,16 @@ func TestReasonNeverWaits(t *testing.T) {
 	full, reader := fullPipe(t)
 	defer reader.Close()
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer master.Close()
 	if err := fill(slave); err != nil { // nobody reads from the master
 		t.Fatal(err)
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	socket, peer := os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "peer")
 	defer peer.Close()
-	if err := fill(socket); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, fill(socket))
 	for name, stderr := range map[string]*os.File{"pipe": full, "terminal": slave, "socket": socket} {
 		t.Run(name, func(t *testing.T) {
 			before := time.Now()
@@ -74,12 +68,8 @@ func TestReasonNeverWaits(t *testing.T) {
 func fullPipe(t *testing.T) (w, r *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fill(w); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, fill(w))
 	return w, r
 }
 
@@ -108,17 +98,13 @@ func fill(f *os.File) error {
 // that the agent lacks.
 func TestReasonIsNoCommand(t *testing.T) {
 	fd, err := unix.Open("/proc/self/oom_score_adj", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unix.Close(fd)
 	if !acts(fd) {
 		t.Error("a file of /proc counts as an ordinary one")
 	}
 	f, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	if acts(int(f.Fd())) {
 		t.Error("an ordinary file counts as one of the kernel's")
@@ -127,9 +113,7 @@ func TestReasonIsNoCommand(t *testing.T) {
 
 func TestReasonOnTerminal(t *testing.T) {
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer master.Close()
 	b := start(t, setup{args: []string{"sh", "-c", "/bin/echo hello"}, decide: denyAll("because"), stderr: slave, stdin: slave})
 	slave.Close()

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func init() {
@@ -57,14 +59,10 @@ func prepareOverlays(dir string) error {
 func TestOverlayOnOverlay(t *testing.T) {
 	dir := t.TempDir()
 	lower := filepath.Join(dir, "lower")
-	if err := os.Mkdir(lower, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(lower, 0o755))
 	copyFile(t, filepath.Join(lower, "linker"), linkerOf(t, "/bin/echo"))
 	hello := compiled(t, dir, "gcc", "hello.c", "-Wl,--dynamic-linker="+filepath.Join(dir, "merged", "linker"))
-	if err := os.Rename(hello, filepath.Join(lower, "prog")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(hello, filepath.Join(lower, "prog")))
 	b := start(t, setup{
 		args: []string{"sh", "-c", "merged/prog; /bin/echo b"}, // the second is no stacked one
 		env:  []string{prepareEnv + "=overlays"}, dir: dir,
@@ -82,13 +80,9 @@ func TestOverlayOnOverlay(t *testing.T) {
 func TestOverlay(t *testing.T) {
 	dir := t.TempDir()
 	lower := filepath.Join(dir, "lower")
-	if err := os.Mkdir(lower, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(lower, 0o755))
 	copyFile(t, filepath.Join(lower, "prog"), "/bin/echo")
-	if err := os.WriteFile(filepath.Join(lower, "script"), []byte("#!/bin/sh\necho b\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(lower, "script"), []byte("#!/bin/sh\necho b\n"), 0o755))
 	b := start(t, setup{
 		args: []string{"sh", "-c", "cd merged; ./prog a; ./script; cp prog up; ./up c; touch prog script; ./prog d; ./script; mv prog moved; ./moved e; ../noexec/prog f; echo $?"},
 		env:  []string{prepareEnv + "=overlay"}, dir: dir,

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func init() {
@@ -77,14 +79,10 @@ func TestProgramInMemory(t *testing.T) {
 func mapped(t *testing.T, path string) (change func(text string)) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	m, err := unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { unix.Munmap(m) })
 	m[0] = '#' // from now on the kernel sees no more writes
 	return func(text string) { copy(m, text) }
@@ -104,30 +102,22 @@ func TestChangedWhileHeld(t *testing.T) {
 	const good, evil = "#!/bin/sh\necho it is good\n", "#!/bin/sh\necho it is evil\n"
 	write := func(t *testing.T, path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o755))
 	}
 	ways := map[string]func(t *testing.T, path string) (change func()){
 		"in place": func(t *testing.T, path string) func() { return func() { write(t, path, evil) } },
 		"by rename": func(t *testing.T, path string) func() {
 			return func() {
 				write(t, path+".new", evil)
-				if err := os.Rename(path+".new", path); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Rename(path+".new", path))
 			}
 		},
 		"with its times set back": func(t *testing.T, path string) func() {
 			return func() {
 				st, err := os.Stat(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				write(t, path, evil)
-				if err := os.Chtimes(path, st.ModTime(), st.ModTime()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Chtimes(path, st.ModTime(), st.ModTime()))
 			}
 		},
 		"through a mapping": func(t *testing.T, path string) func() {
@@ -137,19 +127,11 @@ func TestChangedWhileHeld(t *testing.T) {
 		"by its link": func(t *testing.T, path string) func() {
 			write(t, path+".good", good)
 			write(t, path+".evil", evil)
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(path+".good", path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Remove(path))
+			must.OK(t, os.Symlink(path+".good", path))
 			return func() {
-				if err := os.Symlink(path+".evil", path+".link"); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Rename(path+".link", path); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Symlink(path+".evil", path+".link"))
+				must.OK(t, os.Rename(path+".link", path))
 			}
 		},
 		"not at all": func(t *testing.T, path string) func() { return func() {} },
@@ -234,9 +216,7 @@ func TestCoverTellsContents(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	var sums [][32]byte
 	for _, text := range []string{"echo a\n", "echo b\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o755))
 		b := start(t, setup{args: []string{"sh", "./file"}, dir: dir, options: Options{Scripts: inShell}})
 		b.wait()
 		sums = append(sums, b.seen()[0].Cover())
@@ -263,9 +243,7 @@ func prepareReadOnly(string) error {
 func linkerOf(t *testing.T, program string) string {
 	t.Helper()
 	f, err := elf.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
@@ -287,13 +265,9 @@ func TestDynamicLinker(t *testing.T) {
 	copyFile(t, own, linkerOf(t, "/bin/echo"))
 	hello := compiled(t, dir, "gcc", "hello.c", "-Wl,--dynamic-linker="+own)
 	evil := filepath.Join(dir, "evil")
-	if err := os.Rename(hello, filepath.Join(dir, "hello")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(hello, filepath.Join(dir, "hello")))
 	hello = filepath.Join(dir, "hello")
-	if err := os.Rename(compiled(t, dir, "gcc", "linker.c", "-nostdlib", "-static", "-fno-stack-protector"), evil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(compiled(t, dir, "gcc", "linker.c", "-nostdlib", "-static", "-fno-stack-protector"), evil))
 	b := start(t, setup{args: []string{"sh", "-c", "/bin/echo a; " + hello}, env: []string{prepareEnv + "=read-only"}})
 	b.wait()
 	if b.out.String() != "a\nhello\n" || len(b.failures()) > 0 {

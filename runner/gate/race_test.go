@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // TestSwapped is the classic attack on a supervisor that reads what it judges:
@@ -19,22 +21,16 @@ func TestSwapped(t *testing.T) {
 	for _, what := range []string{"path", "argument", "variable", "file", "folder", "linker"} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
 			for name, text := range map[string]string{
 				"good": "#!/bin/sh\n", "evil": "#!/bin/sh\necho it is evil\n",
 				"echo": "#!/bin/sh\necho it is $1$V\n",
 				"here": "#!/bin/sh\necho it is ${PWD##*/}\n",
 			} {
-				if err := os.WriteFile(filepath.Join(dir, "bin", name), []byte(text), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(filepath.Join(dir, "bin", name), []byte(text), 0o755))
 			}
 			for _, name := range []string{"good", "evil"} {
-				if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 			}
 			copyFile(t, filepath.Join(dir, "bin", "one"), "/bin/true")
 			copyFile(t, filepath.Join(dir, "bin", "two"), "/bin/echo")
@@ -43,19 +39,13 @@ func TestSwapped(t *testing.T) {
 				copyFile(t, filepath.Join(dir, "bin", "three"), linkerOf(t, "/bin/echo"))
 				copyFile(t, filepath.Join(dir, "bin", "four"), linker)
 				compiled(t, dir, "gcc", "hello.c", "-Wl,--dynamic-linker=bin/linker")
-				if err := os.Rename(linker, filepath.Join(dir, "bin", "prog")); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.Rename(linker, filepath.Join(dir, "bin", "prog")))
 				for link, to := range map[string]string{"linker": "three", "other": "four"} {
-					if err := os.Symlink(to, filepath.Join(dir, "bin", link)); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, os.Symlink(to, filepath.Join(dir, "bin", link)))
 				}
 			}
 			var two unix.Stat_t
-			if err := unix.Stat(filepath.Join(dir, "bin", "two"), &two); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, unix.Stat(filepath.Join(dir, "bin", "two"), &two))
 			isEvil := func(e *Exec) bool {
 				return filepath.Base(e.Path) == "evil" || len(e.Argv) > 1 && e.Argv[1] == "evil" ||
 					len(e.Env) > 0 && e.Env[0] == "V=evil" || e.Program.Ino == two.Ino || filepath.Base(e.Linker) == "four" || filepath.Base(e.Cwd) == "evil"

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // What the gate finds is what the kernel runs, however a program is named: the
@@ -18,22 +20,16 @@ import (
 func TestWaysToNameAProgram(t *testing.T) {
 	dir := t.TempDir()
 	sub := filepath.Join(dir, "a", "b")
-	if err := os.MkdirAll(sub, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(sub, 0o755))
 	prog := filepath.Join(sub, "prog")
 	copyFile(t, prog, "/bin/echo")
 	script := filepath.Join(sub, "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh -e\necho \"$0\" \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(script, []byte("#!/bin/sh -e\necho \"$0\" \"$@\"\n"), 0o755))
 	for link, to := range map[string]string{
 		"link": "prog", "up": "../b/prog", "absolute": prog, "chain": "link", "out": "../../../" + filepath.Base(dir) + "/a/b/prog",
 		"folder": "../b", "scriptlink": "script", "self": "/proc/self/cwd/prog", "top": "/../../.." + prog,
 	} {
-		if err := os.Symlink(to, filepath.Join(sub, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(sub, link)))
 	}
 	for _, c := range []struct {
 		name string
@@ -114,13 +110,9 @@ func TestLostWorkingDirectory(t *testing.T) {
 // A process that has changed its root sees other files by the same names.
 func TestChangedRoot(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "root", "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(dir, "root", "bin"), 0o755))
 	copyFile(t, filepath.Join(dir, "root", "bin", "prog"), "/proc/self/exe") // static or not, it resolves
-	if err := os.Symlink("/bin/prog", filepath.Join(dir, "root", "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("/bin/prog", filepath.Join(dir, "root", "link")))
 	for _, path := range []string{"/bin/prog", "link", "/../../link"} {
 		b := start(t, setup{role: "chroot", args: []string{filepath.Join(dir, "root"), path}, decide: func(e *Exec) {
 			if e.Path == path {
@@ -154,9 +146,7 @@ func TestScripts(t *testing.T) {
 	echo := filepath.Join(dir, "e") // short, to fit into a line
 	copyFile(t, echo, "/bin/echo")
 	inner := filepath.Join(dir, "inner")
-	if err := os.WriteFile(inner, []byte("#!"+echo+" in\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(inner, []byte("#!"+echo+" in\n"), 0o755))
 	long := strings.Repeat("y", 300)
 	for i, head := range []string{
 		"#!" + echo + "\n", "#!" + echo, "#! " + echo + " \n", "#!\t" + echo + "\t\t\n", "#!" + echo + " a b  c \nrest",
@@ -170,9 +160,7 @@ func TestScripts(t *testing.T) {
 	} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			script := filepath.Join(dir, fmt.Sprint("s", i))
-			if err := os.WriteFile(script, []byte(head), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(script, []byte(head), 0o755))
 			args := []string{"./" + filepath.Base(script), "one", "two words"}
 			native := start(t, setup{role: "execve", args: args, dir: dir, skip: "native"})
 			native.wait()
@@ -253,9 +241,7 @@ func TestUnreadableProgram(t *testing.T) {
 	}
 	prog := filepath.Join(t.TempDir(), "prog")
 	copyFile(t, prog, "/bin/true")
-	if err := os.Chmod(prog, 0o111); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(prog, 0o111))
 	b := start(t, setup{role: "execve", args: []string{prog}})
 	b.wait()
 	if b.out.String() != "execve EACCES\n" || !strings.Contains(b.err.String(), front+"cannot check") || len(b.logged()) != 1 {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 const patience = 2 * time.Minute // for what should happen at once, also under emulation and load
@@ -150,16 +152,12 @@ func start(t testing.TB, s setup) *box {
 		b.dir = t.TempDir()
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ours, theirs := pair[0], os.NewFile(uintptr(pair[1]), "theirs")
 	if s.role != "" {
 		s.args = append([]string{"/proc/self/exe"}, s.args...)
 		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s.args[0] = exe
 		s.env = append(s.env, "AGENT_ROLE="+s.role)
 	}
@@ -185,9 +183,7 @@ func start(t testing.TB, s setup) *box {
 		s.attr(attr)
 	}
 	b.cmd.SysProcAttr = attr
-	if err := b.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, b.cmd.Start())
 	theirs.Close()
 	t.Cleanup(func() {
 		b.cmd.Process.Kill()
@@ -283,9 +279,7 @@ func receiveListener(t testing.TB, fd int) *os.File {
 		t.Fatalf("no listener from the sandbox: %v %d", err, len(messages))
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return os.NewFile(uintptr(fds[0]), "listener")
 }
 

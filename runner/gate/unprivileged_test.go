@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"stepbox/session/e2e/must"
 )
 
 const otherUser = 12345
@@ -22,17 +24,13 @@ func TestAsUnprivileged(t *testing.T) {
 		t.Skip("is one already")
 	}
 	home, err := os.MkdirTemp("", "gate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
 	// The binary may lie where only root may look.
 	binary := filepath.Join(home, "gate.test")
 	copyFile(t, binary, "/proc/self/exe")
 	for _, p := range []string{home, binary} {
-		if err := os.Chown(p, otherUser, otherUser); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chown(p, otherUser, otherUser))
 	}
 	args := []string{"-test.timeout=" + flag.Lookup("test.timeout").Value.String(), "-test.count=1", "-test.run=" + byUser}
 	if testing.Verbose() {
@@ -54,18 +52,12 @@ func TestAsUnprivileged(t *testing.T) {
 func copyFile(t *testing.T, to, from string) {
 	t.Helper()
 	r, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := io.Copy(w, r); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 // However deep a tree is, whatever modes are in it, and however few files may be
@@ -15,30 +17,20 @@ func TestRemoveAllDeep(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "kept")
 	top := filepath.Join(t.TempDir(), "top")
 	for _, dir := range []string{kept, top} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(dir, 0o700))
 	}
-	if err := os.WriteFile(filepath.Join(kept, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(kept, "file"), nil, 0o600))
 	at, err := unix.Open(top, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var shut []int // folders of mode 000, once all is made
 	for i := range 600 {
 		for _, err := range []error{
 			unix.Mkdirat(at, "ddddddddddddddddddddddddddddddddd", 0o700), unix.Mkdirat(at, strconv.Itoa(i), 0), unix.Symlinkat(kept, at, "link"),
 		} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
 		next, err := unix.Openat(at, "ddddddddddddddddddddddddddddddddd", unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if i%200 == 199 {
 			shut = append(shut, at)
 		} else {
@@ -47,31 +39,19 @@ func TestRemoveAllDeep(t *testing.T) {
 		at = next
 	}
 	for _, fd := range append(shut, at) {
-		if err := unix.Fchmod(fd, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, unix.Fchmod(fd, 0))
 		unix.Close(fd)
 	}
 	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	few := limit
 	few.Cur = uint64(len(open) + 8)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	err = RemoveAll(top)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	must.OK(t, err)
 	if _, err := os.Lstat(top); !os.IsNotExist(err) {
 		t.Errorf("it is there still: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/seqpacket"
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,15 +24,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func peers(t *testing.T, a, b handler) (*peer, *peer) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var served sync.WaitGroup
 	make := func(fd int, h handler) *peer {
 		conn, err := seqpacket.New(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p := newPeer(conn, h)
 		served.Go(func() { _ = p.serve(context.Background()) })
 		return p
@@ -132,20 +129,12 @@ func TestNoOrders(t *testing.T) {
 func TestGuardCleans(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	closed := filepath.Join(dir, "work", "work")
-	if err := os.MkdirAll(closed, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(closed, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(closed, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(closed, 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(closed, "file"), nil, 0o600))
+	must.OK(t, os.Chmod(closed, 0))
 	guard := Guard{Dirs: []string{dir}, Cgroups: []string{filepath.Join(dir, "none")}, Thaw: []Write{{filepath.Join(dir, "none"), "x"}}}
 	for range 2 { // the second finds nothing
-		if err := guard.Clean(t.Context(), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, guard.Clean(t.Context(), -1))
 	}
 	if _, err := os.Lstat(dir); err == nil {
 		t.Error("the folder is left")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -57,9 +59,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is taken as %+v", text, m)
 		}
 		again, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if n, err := Parse(again); err != nil || n != m {
 			t.Errorf("%+v comes back as %+v, %v", m, n, err)
 		}
@@ -79,9 +79,7 @@ func TestVariable(t *testing.T) {
 func TestProgramKeepsBytes(t *testing.T) {
 	p := Program{Argv: []string{"a", "\xff\n"}, Env: []string{"A=\xfe"}, Cwd: "/\xfd", Sockets: []string{"tell"}}
 	b, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var got Program
 	if err := json.Unmarshal(b, &got); err != nil || !slices.Equal(got.Argv, p.Argv) || !slices.Equal(got.Env, p.Env) || got.Cwd != p.Cwd || !slices.Equal(got.Sockets, p.Sockets) {
 		t.Errorf("%+v became %+v: %v", p, got, err)

@@ -10,6 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,18 +20,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func pair(t *testing.T) (a, b *Conn) {
 	t.Helper()
 	a, theirs, err := Pair()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer theirs.Close()
 	number, err := Number(theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	fd, err := unix.FcntlInt(uintptr(number), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if b, err = New(fd); err != nil {
 		t.Fatal(err)
 	}
@@ -40,18 +36,14 @@ func pair(t *testing.T) (a, b *Conn) {
 func openFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(entries)
 }
 
 func TestMessages(t *testing.T) {
 	a, b := pair(t)
 	for _, text := range []string{"one", "two"} {
-		if err := a.Send([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, a.Send([]byte(text)))
 	}
 	buffer := make([]byte, 16)
 	for _, want := range []string{"one", "two"} {
@@ -71,13 +63,9 @@ func TestMessages(t *testing.T) {
 func TestFiles(t *testing.T) {
 	a, b := pair(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
-	if err := a.Send([]byte("pipe"), w); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.Send([]byte("pipe"), w))
 	w.Close()
 	_, files, err := b.Receive(make([]byte, 16), 1)
 	if err != nil || len(files) != 1 {
@@ -100,9 +88,7 @@ func TestFiles(t *testing.T) {
 func TestHostilePeer(t *testing.T) {
 	a, b := pair(t)
 	null, err := os.Open("/dev/null")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer null.Close()
 	before := openFiles(t)
 	for name, send := range map[string]func() error{
@@ -111,16 +97,12 @@ func TestHostilePeer(t *testing.T) {
 		"two files":            func() error { return a.Send([]byte("x"), null, null) },
 		"many files":           func() error { return a.Send([]byte("x"), null, null, null, null, null, null, null, null) },
 	} {
-		if err := send(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, send())
 		if n, files, err := b.Receive(make([]byte, 16), 1); err == nil {
 			t.Errorf("%s: received %d bytes, %v", name, n, files)
 		}
 	}
-	if err := a.Send([]byte("x"), null); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.Send([]byte("x"), null))
 	if _, _, err := b.Receive(make([]byte, 16), 0); err == nil {
 		t.Error("a file that nobody wants is received")
 	}
@@ -131,17 +113,13 @@ func TestHostilePeer(t *testing.T) {
 
 func TestNotASocket(t *testing.T) {
 	fds := make([]int, 2)
-	if err := unix.Pipe2(fds, unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Pipe2(fds, unix.O_CLOEXEC))
 	defer unix.Close(fds[1])
 	if _, err := New(fds[0]); err == nil {
 		t.Error("a pipe is taken for a socket")
 	}
 	stream, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer unix.Close(stream[1])
 	if _, err := New(stream[0]); err == nil {
 		t.Error("a stream is taken for packets")
@@ -150,15 +128,11 @@ func TestNotASocket(t *testing.T) {
 
 func TestDeadlineAndClose(t *testing.T) {
 	a, _ := pair(t)
-	if err := a.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
 	if _, _, err := a.Receive(make([]byte, 1), 0); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("after the deadline: %v", err)
 	}
-	if err := a.SetReadDeadline(time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.SetReadDeadline(time.Time{}))
 	done := make(chan error)
 	go func() {
 		_, _, err := a.Receive(make([]byte, 1), 0)

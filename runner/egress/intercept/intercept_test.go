@@ -15,6 +15,8 @@ import (
 	"testing/iotest"
 
 	"go.uber.org/goleak"
+
+	"stepbox/session/e2e/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,9 +26,7 @@ const value = "sk-0123456789"
 func redacted(t testing.TB, secrets []string, r io.Reader) string {
 	t.Helper()
 	b, err := io.ReadAll(&reader{redactor: &redactor{secrets: secrets}, from: r})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(b)
 }
 
@@ -146,9 +146,7 @@ func TestCheckPath(t *testing.T) {
 		"GET /?token=evil": false, "GET /?X-Goog-Signature=evil": false, "GET /?pageToken=next": true, "GET /?tokens=3": true,
 	} {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(line + " HTTP/1.1\r\nHost: api.example\r\n\r\n")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if no := c.check(r); (no == nil) != want {
 			t.Errorf("%s: %+v", line, no)
 		}
@@ -186,20 +184,14 @@ func TestStands(t *testing.T) {
 // The authority is good for its names alone, and its leaves for servers.
 func TestAuthority(t *testing.T) {
 	a, err := newAuthority([]string{"api.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.pem())
 	for name, good := range map[string]bool{"api.example": true, "other.example": false} {
 		leaf, err := a.leaf(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		cert, err := x509.ParseCertificate(leaf.Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, DNSName: name}); (err == nil) != good {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -213,9 +205,7 @@ func TestAuthority(t *testing.T) {
 // A connection that says nothing, or no TLS, is over by itself and says why.
 func TestServeNoTLS(t *testing.T) {
 	in, err := New([]Credential{{Name: "api", Host: "api.example", Port: 443, Bearer: true, Value: value}}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for said, want := range map[string]string{"": "left while TLS was agreed on", "GET / HTTP/1.1\r\n\r\n": "cannot agree on TLS"} {
 		near, far := pair(t)
 		go func() {
@@ -243,16 +233,12 @@ func TestServeNoTLS(t *testing.T) {
 func pair(t *testing.T) (near, far net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	if near, err = net.Dial("tcp", l.Addr().String()); err == nil {
 		far, err = l.Accept()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return near, far
 }
 
