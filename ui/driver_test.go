@@ -43,6 +43,15 @@ const patience = 2 * time.Minute
 // has anything to do, so that what is idle is known, however slow the machine is.
 func alone(t *testing.T, test func(t *testing.T)) { inBubble(test)(t) }
 
+// everywhere is alone for what is tried at every size, in every cell or with every key: there
+// no more goroutines meet than elsewhere, and short runs are those with the race detector.
+func everywhere(t *testing.T, test func(t *testing.T)) {
+	if testing.Short() {
+		t.Skip("the whole run has it")
+	}
+	alone(t, test)
+}
+
 // inBubble is the same for one test of several.
 func inBubble(test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {

@@ -95,7 +95,7 @@ func testFilterIsNoWayPastTheGuard(t *testing.T) {
 
 // No key that means something anywhere decides, acts or gets to the agent while the line has
 // the keys: but for the two that leave it, they are its own.
-func TestKeysOfAFilterAreItsOwn(t *testing.T) { alone(t, testKeysOfAFilterAreItsOwn) }
+func TestKeysOfAFilterAreItsOwn(t *testing.T) { everywhere(t, testKeysOfAFilterAreItsOwn) }
 
 func testKeysOfAFilterAreItsOwn(t *testing.T) {
 	for _, pane := range []string{"2", "3", "4"} {

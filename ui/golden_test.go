@@ -235,7 +235,7 @@ func TestGoldenStates(t *testing.T) {
 }
 
 // No frame may be wider or taller than the screen, whatever the size.
-func TestEverySizeFits(t *testing.T) { alone(t, testEverySizeFits) }
+func TestEverySizeFits(t *testing.T) { everywhere(t, testEverySizeFits) }
 
 func testEverySizeFits(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion(), sceneLongQuestion()), 120, 35, "plain")

@@ -35,6 +35,9 @@ var refused = []struct {
 // What people read says one word for one thing: in the program's texts and in the documentation.
 func TestOneWordForOneThing(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("the sources say the same under the race detector")
+	}
 	check := func(file, where, text string) {
 		for _, r := range refused {
 			if found := r.words.FindString(text); found != "" && !slices.ContainsFunc(r.but, func(p string) bool { return strings.HasPrefix(file, p) }) {

@@ -205,7 +205,7 @@ func testSideBySideWhereThereIsRoom(t *testing.T) {
 // Whatever a person does with the borders, the mouse and the size of their terminal:
 // one pane has the focus and is shown, Actions and the last line are, and the agent
 // gets none of the keys.
-func TestAnyArrangement(t *testing.T) { alone(t, testAnyArrangement) }
+func TestAnyArrangement(t *testing.T) { everywhere(t, testAnyArrangement) }
 
 func testAnyArrangement(t *testing.T) {
 	d := laidOut(t, kept.Folder(t.TempDir()), 120, 35)

@@ -131,7 +131,7 @@ func testFloodIsDenied(t *testing.T) {
 }
 
 // Which questions come about what makes no screen fail, whatever is pressed.
-func TestConnectionsBearEveryKey(t *testing.T) { alone(t, testConnectionsBearEveryKey) }
+func TestConnectionsBearEveryKey(t *testing.T) { everywhere(t, testConnectionsBearEveryKey) }
 
 func testConnectionsBearEveryKey(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneConnection(), sceneFlood(), sceneQuestion()), 120, 35, "plain")

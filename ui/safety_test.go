@@ -158,7 +158,7 @@ func testOpenedOnce(t *testing.T) {
 
 // A click that brings the window to the front is for the window. Any other one
 // focuses a pane and decides nothing.
-func TestClicksNeverDecide(t *testing.T) { alone(t, testClicksNeverDecide) }
+func TestClicksNeverDecide(t *testing.T) { everywhere(t, testClicksNeverDecide) }
 
 func testClicksNeverDecide(t *testing.T) {
 	d := bench(t, sceneWorkbench(sceneQuestion()), 120, 35, "plain")
