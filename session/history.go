@@ -267,16 +267,23 @@ func (s *Session) putBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n := len(list) - len(lost); n > 0 {
-		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what git has is here as it was when the session began; the project has it otherwise by now: %s", fewOf(list, backPath)))
+	s.sayBack(list, lost, made)
+	return nil
+}
+
+// sayBack says what became of what git has: what of it can't be had any more, and what git
+// has in another form.
+func (s *Session) sayBack(list []frozen.Back, lost, made []string) {
+	say := func(words, of string) { s.past.gitWords = append(s.past.gitWords, fmt.Sprintf(words, of)) }
+	if len(list) > len(lost) {
+		say("what git has is here as it was when the session began; the project has it otherwise by now: %s", fewOf(list, backPath))
 	}
 	if len(lost) > 0 {
-		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what the project has by now shows through, since what it was can't be had any more: %s", few(lost)))
+		say("what the project has by now shows through, since what it was can't be had any more: %s", few(lost))
 	}
 	if len(made) > 0 {
-		s.past.gitWords = append(s.past.gitWords, fmt.Sprintf("what the project has by now shows through, since git has something else than it checks out there, by a filter or an encoding: %s: what the agent commits could hold it", few(made)))
+		say("what the project has by now shows through, since git has something else than it checks out there, by a filter or an encoding: %s: what the agent commits could hold it", few(made))
 	}
-	return nil
 }
 
 // checkedOut parts what is to be put back from files of which git has something else than
@@ -291,17 +298,7 @@ func (s *Session) checkedOut(ctx context.Context, list []frozen.Back) (plain []f
 	}
 	is := map[string]bool{}
 	for repository, paths := range ask {
-		root, dir := git.Above(filepath.Join(project, repository))
-		cmd, err := outfit.Git(ctx, project, dir, s.cfg.Home, s.cfg.Env, "check-attr", "-z", "--stdin", "filter", "working-tree-encoding")
-		if err != nil {
-			continue // blobs says why
-		}
-		cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+root), strings.NewReader(paths)
-		out, _ := cmd.Output() // what can't be told has none
-		said := strings.Split(string(out), "\x00")
-		for i := 0; i+2 < len(said); i += 3 {
-			is[said[i]] = is[said[i]] || !slices.Contains([]string{"unspecified", "unset", "set"}, said[i+2])
-		}
+		s.converted(ctx, repository, paths, is)
 	}
 	for _, b := range list {
 		if is[filepath.Join(project, b.Path)] {
@@ -311,6 +308,23 @@ func (s *Session) checkedOut(ctx context.Context, list []frozen.Back) (plain []f
 		}
 	}
 	return plain, made
+}
+
+// converted notes of which of some paths of a repository, each with a NUL behind it, git has
+// something else than it checks out.
+func (s *Session) converted(ctx context.Context, repository, paths string, is map[string]bool) {
+	project := s.outfit.Git.Project
+	root, dir := git.Above(filepath.Join(project, repository))
+	cmd, err := outfit.Git(ctx, project, dir, s.cfg.Home, s.cfg.Env, "check-attr", "-z", "--stdin", "filter", "working-tree-encoding")
+	if err != nil {
+		return // blobs says why
+	}
+	cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+root), strings.NewReader(paths)
+	out, _ := cmd.Output() // what can't be told has none
+	said := strings.Split(string(out), "\x00")
+	for i := 0; i+2 < len(said); i += 3 {
+		is[said[i]] = is[said[i]] || !slices.Contains([]string{"unspecified", "unset", "set"}, said[i+2])
+	}
 }
 
 // added says whether the project's git has a file by now, by that's repository.

@@ -180,26 +180,6 @@ func (g Git) take(run int) (t Taken, err error) {
 	return t, os.WriteFile(note(g.Folder), body, 0o600)
 }
 
-// Alone has a repository that the agent made, and that the project has one in the place of
-// by now, be the agent's alone: with the index of the one and the branches of the other the
-// agent's next commit would have the person's files deleted.
-func (g Git) Alone(all []*Wrote) error {
-	for _, w := range all {
-		at := g.in(w.Repository)
-		if !w.Own() || filepath.Base(at) != ".git" || exists(at) {
-			continue
-		}
-		err := os.MkdirAll(at, 0o755)
-		if err == nil {
-			err = unix.Setxattr(at, inode.Opaque, []byte("y"), 0)
-		}
-		if err != nil {
-			return fmt.Errorf("cannot hide the project's %q: %w", w.Repository, err)
-		}
-	}
-	return nil
-}
-
 // in is a path of the project's in the layer.
 func (g Git) in(rel string) string { return filepath.Join(Layer(g.Folder), rel) }
 

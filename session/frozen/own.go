@@ -2,12 +2,16 @@ package frozen
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"stepbox/policy/git"
+	"stepbox/runner/overlay/inode"
 	"stepbox/runner/overlay/manifest"
 )
 
@@ -313,6 +317,26 @@ func (g Git) Drop(all []*Wrote) (goes func(path string) bool) {
 		}
 	}
 	return func(path string) bool { return drop[path] }
+}
+
+// Alone has a repository that the agent made, and that the project has one in the place of
+// by now, be the agent's alone: with the index of the one and the branches of the other the
+// agent's next commit would have the person's files deleted.
+func (g Git) Alone(all []*Wrote) error {
+	for _, w := range all {
+		at := g.in(w.Repository)
+		if !w.Own() || filepath.Base(at) != ".git" || exists(at) {
+			continue
+		}
+		err := os.MkdirAll(at, 0o755)
+		if err == nil {
+			err = unix.Setxattr(at, inode.Opaque, []byte("y"), 0)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot hide the project's %q: %w", w.Repository, err)
+		}
+	}
+	return nil
 }
 
 const maxIndex = 256 << 20

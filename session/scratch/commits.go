@@ -27,16 +27,12 @@ type Commits struct {
 
 // Bounds of what is taken over from one repository.
 const (
-	maxRepositories = 50
-	maxCommits      = 10_000
-	maxTips         = 500
-	maxRefs         = 8 << 20  // bytes
-	maxObjects      = 64 << 20 // bytes of commits
-	gitTime         = 10 * time.Minute
+	maxCommits = 10_000
+	maxTips    = 500
+	maxRefs    = 8 << 20  // bytes
+	maxObjects = 64 << 20 // bytes of commits
+	gitTime    = 10 * time.Minute
 )
-
-// ours is where the fetched commits are kept in a repository.
-const ours = "refs/stepbox/"
 
 // Commits lists the commits that the agent made. What it lists is checked: each is
 // the one of that hash, and Fetch refuses what was left out.
@@ -224,39 +220,6 @@ func (s *Scratch) isRepository(state *manifest.Manifest, dir string) bool {
 	at := filepath.Join(s.cfg.Workspace, dir)
 	_, err := os.Lstat(filepath.Join(at, "HEAD"))
 	return err == nil || state.Lookup(dir+"/HEAD") != nil || s.frozen(&repository{dir: dir}, at) != ""
-}
-
-// references are what git keeps them in, in a repository's folder.
-var references = map[string]bool{
-	"HEAD":        true,
-	"packed-refs": true,
-	"refs":        true,
-	"reftable":    true,
-	"worktrees":   true,
-}
-
-// ofReference is the folder of the repository that a file says something about, by where it
-// is: a branch, or what is checked out; "" for other files. A branch, or a submodule, may
-// be called as any folder of git's, and where a submodule's name ends only its folder tells.
-func ofReference(file string, is func(dir string) bool) string {
-	before, rest, _ := strings.Cut("/"+file, "/.git/")
-	dir := strings.TrimPrefix(before+"/.git", "/")
-	for {
-		first, below, _ := strings.Cut(rest, "/")
-		if references[first] && !strings.HasPrefix(rest, ours) {
-			return dir
-		}
-		if first != "modules" {
-			return ""
-		}
-		rest = ""
-		for i, c := range below {
-			if at := dir + "/modules/" + below[:i]; c == '/' && is(at) {
-				dir, rest = at, below[i+1:]
-				break
-			}
-		}
-	}
 }
 
 // name finds out which references lead to new commits, and gives them names that

@@ -97,37 +97,17 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 }
 
 // keep has what was fetched before stay though the agent's branch, amended or reset since,
-// leads to it no more: as a commit on no branch. A branch whose name is a folder of a
-// fetched one's, or the other way round, is named by its commit.
+// leads to it no more: as a commit on no branch.
 func (s *Scratch) keep(ctx context.Context, r *repository, below string) error {
 	list, err := s.real(ctx, r, call{}, "for-each-ref", "--format=%(objectname) %(refname)", below)
-	var ask, update strings.Builder
-	apart := func(a, b string) bool { return !strings.HasPrefix(a, b+"/") && !strings.HasPrefix(b, a+"/") }
-	for line := range strings.Lines(string(list)) {
-		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
-		name, replaced := strings.TrimPrefix(ref, below), false
-		for i := range r.tips {
-			t := &r.tips[i]
-			if !apart(t.name, name) {
-				t.name = "branch-" + t.hash[:12]
-			}
-			replaced = replaced || t.name == name
-		}
-		if replaced && !slices.ContainsFunc(r.commits, func(c commit) bool { return c.hash == hash }) {
-			ask.WriteString(hash + "\n")
-		}
-	}
-	known := make(map[string]bool)
-	r.tips = slices.DeleteFunc(r.tips, func(t tip) bool { // of two branches at one commit the second has no commits
-		defer func() { known[t.name] = true }()
-		return known[t.name]
-	})
-	if ask.Len() == 0 || err != nil {
+	ask := r.replaces(string(list), below)
+	if ask == "" || err != nil {
 		return err
 	}
-	left, err := s.real(ctx, r, call{in: strings.NewReader(ask.String())}, "rev-list", "--stdin", "--not", "--exclude="+ours+"*", "--all")
+	left, err := s.real(ctx, r, call{in: strings.NewReader(ask)}, "rev-list", "--stdin", "--not", "--exclude="+ours+"*", "--all")
+	var update strings.Builder
 	for hash := range strings.Lines(string(left)) {
-		if hash = strings.TrimSpace(hash); strings.Contains(ask.String(), hash+"\n") {
+		if hash = strings.TrimSpace(hash); strings.Contains(ask, hash+"\n") {
 			r.kept = append(r.kept, "commit-"+hash[:12])
 			update.WriteString("update " + below + "commit-" + hash[:12] + " " + hash + "\n")
 		}
@@ -136,6 +116,36 @@ func (s *Scratch) keep(ctx context.Context, r *repository, below string) error {
 		_, err = s.real(ctx, r, call{in: strings.NewReader(update.String())}, "update-ref", "--stdin")
 	}
 	return err
+}
+
+// replaces lists, by line, what was fetched before under names that go to other commits now.
+// A branch whose name is a folder of a fetched one's, or the other way round, is named by its
+// commit.
+func (r *repository) replaces(fetched, below string) (ask string) {
+	for line := range strings.Lines(fetched) {
+		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name := strings.TrimPrefix(ref, below)
+		r.apart(name)
+		named := slices.ContainsFunc(r.tips, func(t tip) bool { return t.name == name })
+		if named && !slices.ContainsFunc(r.commits, func(c commit) bool { return c.hash == hash }) {
+			ask += hash + "\n"
+		}
+	}
+	known := make(map[string]bool)
+	r.tips = slices.DeleteFunc(r.tips, func(t tip) bool { // of two branches at one commit the second has no commits
+		defer func() { known[t.name] = true }()
+		return known[t.name]
+	})
+	return ask
+}
+
+// apart has no tip's name be a folder of a reference's, nor the other way round.
+func (r *repository) apart(name string) {
+	for i := range r.tips {
+		if t := &r.tips[i]; strings.HasPrefix(t.name, name+"/") || strings.HasPrefix(name, t.name+"/") {
+			t.name = "branch-" + t.hash[:12]
+		}
+	}
 }
 
 // before lists the commits that the new ones are made on top of: those that a branch

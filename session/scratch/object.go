@@ -14,6 +14,12 @@ import (
 	"stepbox/policy/git"
 )
 
+// ours is where the fetched commits are kept in a repository.
+const ours = "refs/stepbox/"
+
+// maxRepositories bounds how many are looked at.
+const maxRepositories = 50
+
 // repository is one that the agent changed.
 type repository struct {
 	dir     string   // with HEAD, from the project: .git, sub/.git, .git/modules/sub
@@ -117,4 +123,37 @@ func parseCommit(text []byte) (c commit, err error) {
 	first, _, _ := strings.Cut(strings.TrimLeft(string(message[:min(len(message), maxSubject)]), " \t\r\n"), "\n\n")
 	c.subject = strings.Join(strings.Fields(first), " ")
 	return c, nil
+}
+
+// references are what git keeps them in, in a repository's folder.
+var references = map[string]bool{
+	"HEAD":        true,
+	"packed-refs": true,
+	"refs":        true,
+	"reftable":    true,
+	"worktrees":   true,
+}
+
+// ofReference is the folder of the repository that a file says something about, by where it
+// is: a branch, or what is checked out; "" for other files. A branch, or a submodule, may
+// be called as any folder of git's, and where a submodule's name ends only its folder tells.
+func ofReference(file string, is func(dir string) bool) string {
+	before, rest, _ := strings.Cut("/"+file, "/.git/")
+	dir := strings.TrimPrefix(before+"/.git", "/")
+	for {
+		first, below, _ := strings.Cut(rest, "/")
+		if references[first] && !strings.HasPrefix(rest, ours) {
+			return dir
+		}
+		if first != "modules" {
+			return ""
+		}
+		rest = ""
+		for i, c := range below {
+			if at := dir + "/modules/" + below[:i]; c == '/' && is(at) {
+				dir, rest = at, below[i+1:]
+				break
+			}
+		}
+	}
 }

@@ -27,23 +27,28 @@ func (s *Scratch) outer() (*repository, error) {
 	if err != nil || s.cfg.Folder == "" {
 		return nil, err
 	}
-	changed, gone := false, folder == ""
+	gone := folder == ""
 	if taken, _, err := frozen.Load(s.cfg.Folder); err != nil || gone && taken.From == "" {
 		return nil, err
 	}
+	switch {
+	case !s.cfg.outerChanged():
+		return nil, nil
+	case gone:
+		return &repository{trouble: "its commits can't be fetched, since the project is no working tree of its repository any more: make it one again (git worktree repair), and apply again"}, nil
+	}
+	return &repository{dir: folder}, nil
+}
+
+// outerChanged says whether the session wrote references there.
+func (c *Config) outerChanged() (changed bool) {
 	for name := range references {
-		_ = filepath.WalkDir(filepath.Join(s.cfg.outer(), name), func(_ string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(filepath.Join(c.outer(), name), func(_ string, d fs.DirEntry, err error) error {
 			changed = changed || err == nil && !d.IsDir()
 			return nil // what can't be read is of no use
 		})
 	}
-	if !changed {
-		return nil, nil
-	}
-	if gone {
-		return &repository{trouble: "its commits can't be fetched, since the project is no working tree of its repository any more: make it one again (git worktree repair), and apply again"}, nil
-	}
-	return &repository{dir: folder}, nil
+	return changed
 }
 
 // outerModules are the submodules whose repositories lie in that folder, and where the
