@@ -268,6 +268,11 @@ func TestHomeTrash(t *testing.T) { alone(t, testHomeTrash) }
 
 func testHomeTrash(t *testing.T) {
 	c := many(7)
+	for i := range c.list {
+		if c.list[i].ID == "p0000004" {
+			c.list[i].Unapplied, c.list[i].Unfetched = 0, "2 commits on main"
+		}
+	}
 	d := drive(t, c, 80, 24, Options{Config: themed("plain")})
 	d.shows("bump-deps-0")
 	d.press("D")
@@ -316,7 +321,10 @@ func testHomeTrash(t *testing.T) {
 		t.Error("unapplied work went into the trash without a yes")
 	}
 	gone("p0000003")
-	gone("p0000004")
+	d.press("D")
+	d.shows("It has what was never fetched: 2 commits on main")
+	d.calmly("y")
+	d.until("it is in the trash", func() bool { return trashed(c, "p0000004") && !d.m.home.Reading() })
 	gone("p0000005")
 	gone("p0000006")
 	unlock := c.lock()

@@ -83,11 +83,12 @@ type Session struct {
 	// What the project's repository had checked out when the session started;
 	// empty without one. Files may have differed from it: of those that the
 	// session changed the record has what they were.
-	Commit string `json:"commit,omitempty"` // in hexadecimal
-	Branch string `json:"branch,omitempty"` // refs/heads/NAME, escaped
-	Git    string `json:"git,omitempty"`    // how the project's git is another than the session's by now, in words
-	Base   *Base  `json:"base,omitempty"`   // all that it was, once that was looked at
-	Bases  []Base `json:"bases,omitempty"`  // the same of the times that the session was resumed; the newest of them
+	Commit    string `json:"commit,omitempty"`    // in hexadecimal
+	Branch    string `json:"branch,omitempty"`    // refs/heads/NAME, escaped
+	Git       string `json:"git,omitempty"`       // how the project's git is another than the session's by now, in words
+	Unfetched string `json:"unfetched,omitempty"` // commits that only the session has, in words; told when it is over
+	Base      *Base  `json:"base,omitempty"`      // all that it was, once that was looked at
+	Bases     []Base `json:"bases,omitempty"`     // the same of the times that the session was resumed; the newest of them
 
 	// Of an interrupted session: the roll back that was under way, so that some files may
 	// have gone back and others not.

@@ -32,7 +32,7 @@ type CollectRequest struct {
 	OlderThan time.Duration `json:"older_than,omitempty"` // those that ended longer ago
 	Keep      *int          `json:"keep,omitempty"`       // all but the newest so many
 	MaxSize   int64         `json:"max_size,omitempty"`   // until what is left takes no more bytes than this
-	Unapplied bool          `json:"unapplied,omitempty"`  // also those with changes that were never applied, and folders of sessions that the record doesn't know
+	Unapplied bool          `json:"unapplied,omitempty"`  // also those with changes that were never applied, or commits that were never fetched, and folders of sessions that the record doesn't know
 }
 
 // Dropped is a session that a collection removed, or would.

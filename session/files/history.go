@@ -45,6 +45,10 @@ type History struct {
 	// session's by now, in words; nil: nobody does.
 	Git func(ctx context.Context, s *api.Session) string
 
+	// Unfetched says in words what such a session has committed that the person hasn't; nil:
+	// nobody does.
+	Unfetched func(ctx context.Context, s *api.Session) string
+
 	mu      sync.Mutex
 	opened  []*Files       // guarded by mu; of the sessions that were looked at last
 	counted map[string]int // guarded by mu; see unapplied

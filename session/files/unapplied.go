@@ -35,6 +35,9 @@ func (h *History) Today(ctx context.Context, s *api.Session) {
 		if s.Git = ""; h.Git != nil {
 			s.Git = h.Git(ctx, s)
 		}
+		if s.Unfetched = ""; h.Unfetched != nil {
+			s.Unfetched = h.Unfetched(ctx, s)
+		}
 	}
 }
 

@@ -2,13 +2,10 @@ package frozen
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"stepbox/policy/git"
 	"stepbox/session/api"
@@ -112,7 +109,7 @@ func (g Git) Tip(was git.Checked) (is git.Checked) {
 		return is
 	}
 	defer root.Close()
-	if text := line(root, filepath.Join(own, "HEAD")); text != "" {
+	if text := strings.TrimSpace(text(root, filepath.Join(own, "HEAD"))); text != "" {
 		name, branch := strings.CutPrefix(text, "ref:")
 		if !branch {
 			return git.Checked{Commit: name}
@@ -120,23 +117,9 @@ func (g Git) Tip(was git.Checked) (is git.Checked) {
 		is.Branch = strings.TrimSpace(name)
 	}
 	if filepath.IsLocal(is.Branch) {
-		is.Commit = line(root, filepath.Join(common, is.Branch))
+		is.Commit = strings.TrimSpace(text(root, filepath.Join(common, is.Branch)))
 	}
 	return is
-}
-
-// line is what a regular file below a folder begins with; "" if there is none.
-func line(root *os.Root, name string) string {
-	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0) // whatever it is by now, that doesn't wait
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	text, _ := io.ReadAll(io.LimitReader(file, 4096)) // of no regular file it isn't a commit
-	return strings.TrimSpace(string(text))
 }
 
 // merged says whether what the host has checked out has a commit in it.

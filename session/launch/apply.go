@@ -50,6 +50,9 @@ func applier(st *store.Store, h *files.History, dir string, env []string, owner 
 	}
 	h.Applied, h.Returned, h.Person = a.Written, a.Returned, &a.Person
 	h.Git = func(ctx context.Context, s *api.Session) string { return apart(ctx, st.SessionDir(s.ID), home, env, s) }
+	h.Unfetched = func(ctx context.Context, s *api.Session) string {
+		return unfetched(ctx, h, st.SessionDir(s.ID), home, env, s)
+	}
 	return a
 }
 

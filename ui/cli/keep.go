@@ -30,6 +30,9 @@ func remove(connect Connect) *cobra.Command {
 			if n := s.Unapplied; n > 0 && !force {
 				return fmt.Errorf("session %s (%d) has changes that were never applied and would be lost (%s): stepbox diff %s shows them, --force removes them", s.Name, s.Number, files(n), s.ID)
 			}
+			if s.Unfetched != "" && !force {
+				return fmt.Errorf("session %s (%d) has what was never fetched and would be lost (%s): stepbox apply %s --commits fetches it, --force removes it", s.Name, s.Number, s.Unfetched, s.ID)
+			}
 			if s.State == "" && !force {
 				return fmt.Errorf("what session %s left can't be told, since its row is damaged: stepbox verify --all --repair makes it again, --force removes it", s.ID)
 			}
@@ -48,6 +51,6 @@ func remove(connect Connect) *cobra.Command {
 	})
 	cmd.Long = "Remove sessions that have ended from the record, with the files that they left. They can't be had back.\n" +
 		"Contents of files that other sessions may have too are removed by stepbox gc."
-	cmd.Flags().BoolVar(&force, "force", false, "also those with changes that were never applied")
+	cmd.Flags().BoolVar(&force, "force", false, "also those with changes that were never applied, and with commits that were never fetched")
 	return cmd
 }

@@ -104,6 +104,9 @@ func printSession(w io.Writer, s api.Session, sp *api.Space) {
 	if !s.Live() && s.Unapplied > 0 {
 		row(w, "to apply", "%s: stepbox apply %s", files(s.Unapplied), s.ID)
 	}
+	if s.Unfetched != "" {
+		row(w, "to fetch", "%s: stepbox apply %s --commits", s.Unfetched, s.ID)
+	}
 	if s.CutOff != nil {
 		words, again := s.CutOff.Words()
 		if again != "" {

@@ -175,6 +175,9 @@ func ConfirmTrash(s api.Session, do intent.Intent) *Confirm {
 	if s.Unapplied > 0 {
 		why = append(why, paint.Count(s.Unapplied, "file that it changed isn't", "files that it changed aren't")+" in the project, and can't be had back without it.")
 	}
+	if s.Unfetched != "" {
+		why = append(why, "It has what was never fetched: "+paint.Clean(s.Unfetched)+"; an apply with commits fetches it.")
+	}
 	return &Confirm{
 		Title: "Put " + paint.Clean(label(s)) + " into the trash?", Do: do, YesFor: "trash it",
 		Shown: confirms("trash " + s.ID),

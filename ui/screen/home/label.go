@@ -87,7 +87,7 @@ func (s *Screen) label(id string, l api.Label, in dialog.Dialog) tea.Cmd {
 func (s *Screen) trash(x api.Session) tea.Cmd {
 	on := true
 	l := api.Label{Trashed: &on}
-	if x.Pinned || x.Unapplied > 0 {
+	if x.Pinned || x.Unapplied > 0 || x.Unfetched != "" {
 		s.dialogs.Open(dialog.ConfirmTrash(x, intent.Label{Session: x.ID, Is: l}))
 		return nil
 	}
@@ -149,8 +149,10 @@ func (s *Screen) Empty(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// worked says whether something happened in a session, but for what a person says of it.
+// worked says whether something happened in a session, but for what a person says of it, and
+// for what is looked up of their git.
 func worked(x, was api.Session) bool {
 	x.Name, x.Tags, x.Note, x.Pinned, x.Trashed = was.Name, was.Tags, was.Note, was.Pinned, was.Trashed
+	x.Git, x.Unfetched = was.Git, was.Unfetched
 	return !reflect.DeepEqual(x, was)
 }

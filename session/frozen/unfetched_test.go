@@ -1,0 +1,51 @@
+package frozen
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What goes with a session is said, by what leads to it.
+func TestUnfetched(t *testing.T) {
+	const commit = "git commit -qm x --allow-empty; "
+	for name, test := range map[string]struct{ host, agent, upper, has, want string }{
+		"a look":           {agent: "git status; git log"},
+		"one":              {agent: commit, want: "1 commit on main"},
+		"several":          {agent: commit + commit + "git switch -qc side; " + commit + "git switch -q main; git branch same", want: "2 commits on main, 1 commit on side"},
+		"had by now":       {agent: commit + commit, has: "git rev-parse HEAD HEAD^"},
+		"had in part":      {agent: commit + commit, has: "git rev-parse HEAD^", want: "1 commit on main"},
+		"on no branch":     {agent: "git checkout -q --detach; " + commit + "git worktree add -q --detach tree; (cd tree; git commit -qm y --allow-empty)", want: "1 commit on no branch, 1 commit on no branch"},
+		"stashes":          {agent: "echo 2 >a; git stash -q; echo 3 >a; git stash -q", want: "2 stashes"},
+		"the host's stash": {host: "echo 2 >a; git stash -q", agent: "echo 3 >a; git stash -q", want: "1 stash"},
+		"a tag":            {agent: "git checkout -q --detach; " + commit + "git tag -am v v1; git checkout -q main", want: "1 commit on the tag v1"},
+		"a tag of theirs":  {agent: "git tag -am v v1; git tag v2; git branch other"},
+		"packed names":     {agent: commit + "git pack-refs --all; " + commit, want: "2 commits on main"},
+		"packed":           {agent: commit + "git gc -q", want: "commits on main"},
+		"many":             {agent: "for i in 1 2 3 4 5 6 7; do git switch -qc b$i main; git commit -qm $i --allow-empty; done", want: "1 commit on b1, 1 commit on b2, 1 commit on b3, 1 commit on b4, 1 commit on b5, and 2 more"},
+		"hostile":          {agent: commit + "git branch other", upper: "find .git/objects -type f -exec rm -f {} ';' -exec mkfifo {} ';'; rm -rf .git/HEAD .git/logs; mkfifo .git/HEAD .git/worktrees .git/packed-refs; mkdir .git/refs/tags; ln -s /etc/passwd .git/refs/tags/x; ln -s / .git/logs", want: "commits on main"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			if test.host != "" {
+				r.host(test.host)
+			}
+			r.take()
+			r.agent(test.agent)
+			r.sh(filepath.Join(r.Folder, "upper"), test.upper)
+			got := r.Unfetched(func(repository string, hashes []string) map[string]bool {
+				has := map[string]bool{}
+				if test.has != "" {
+					for hash := range strings.FieldsSeq(r.sh(r.work, test.has)) {
+						has[hash] = true
+					}
+				}
+				return has
+			})
+			if got != test.want {
+				t.Errorf("it is said %q, want %q", got, test.want)
+			}
+		})
+	}
+}
