@@ -39,6 +39,7 @@ type ApplyPlan struct {
 	Unreviewed []Open     `json:"unreviewed,omitempty"` // they block until they have been looked at
 	Left       []Trouble  `json:"left,omitempty"`       // what isn't applied, and why: below .git, devices, not kept
 	Commits    []Commit   `json:"commits,omitempty"`    // the agent's
+	Unfetched  int        `json:"unfetched,omitempty"`  // repositories whose commits can't be fetched; Left says why
 	Git        string     `json:"git,omitempty"`        // how the project's git is another than the session's, in words
 	Checks     []string   `json:"checks,omitempty"`     // that would run
 	Blocked    string     `json:"blocked,omitempty"`    // why it can't be carried out as it is, in words; "" when it can

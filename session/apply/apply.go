@@ -348,6 +348,9 @@ func (a *Applier) fetch(ctx context.Context, p *plan, rec *api.Apply) {
 	}
 	rec.Fetched, rec.Ref, rec.How = got.List, got.Ref, got.How
 	rec.Left = append(rec.Left, got.Notes...)
+	if got.Failed > 0 {
+		rec.Failure = "not all of the agent's commits could be fetched"
+	}
 }
 
 // failed records that an apply came to nothing. The error is what is told; one

@@ -216,7 +216,7 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 	}
 	b.p.all = all.To
 	got, err := b.a.Sandbox(b.p.session).Commits(b.ctx, all.To, b.p.goes)
-	b.p.Commits = got.List
+	b.p.Commits, b.p.Unfetched = got.List, got.Failed
 	for _, c := range got.List {
 		if c.Danger != "" {
 			b.p.Dangerous++

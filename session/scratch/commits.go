@@ -21,8 +21,9 @@ import (
 // Commits are those of a state that the project's repositories on the host don't
 // have on any branch, tag or remote branch.
 type Commits struct {
-	List  []api.Commit  // of each repository and branch, the newest first
-	Notes []api.Trouble // repositories whose commits can't be had, and why
+	List   []api.Commit  // of each repository and branch, the newest first
+	Notes  []api.Trouble // what can't be had, and why
+	Failed int           // repositories of which nothing can be had
 }
 
 // Bounds of what is taken over from one repository.
@@ -46,6 +47,7 @@ func (s *Scratch) Commits(ctx context.Context, state *manifest.Manifest, goes Go
 func said(list []*repository) (out Commits) {
 	for _, r := range list {
 		if r.trouble != "" {
+			out.Failed++
 			out.Notes = append(out.Notes, api.Trouble{Path: api.Escape(cmp.Or(r.folder, ".git")), Why: api.Escape(api.Trim(r.trouble, 700))})
 			continue
 		}

@@ -26,6 +26,7 @@ type applying struct {
 	undo    string   // the apply to be undone: a number, or lastApply; "": none
 	dry     bool
 	yes     bool
+	done    api.Apply
 	stderr  io.Writer
 	stdin   io.Reader
 }
@@ -52,7 +53,8 @@ func apply(connect Connect) *cobra.Command {
 		"wrong command line, 3 when it was refused (the plan isn't what was shown any more,\n" +
 		"nobody has looked at some changes, something else is writing the project), 4 when a\n" +
 		"check failed. With --yes it is 3, too, when files are in conflict: those stay as they are,\n" +
-		"and all others are written. Else the project folder is as it was unless it is 0, or it says\n" +
+		"and all others are written; and with --commits it is 1 when some couldn't be fetched, though\n" +
+		"the files are written. Else the project folder is as it was unless it is 0, or it says\n" +
 		"that it was stopped too late."
 	cmd.Example = "  stepbox apply\n  stepbox apply --check 'go test ./...' --yes --looked\n  stepbox apply fix-tests --without 4 --path 'src/**'\n  stepbox apply --undo"
 	f := cmd.Flags()
@@ -108,7 +110,7 @@ func (a *applying) run(word string) error {
 		if err := a.show(p, show); err != nil {
 			return err
 		}
-		return a.left(p)
+		return a.left(p, p.Unfetched > 0)
 	}
 	if !a.json {
 		if err := a.show(p, show); err != nil {
@@ -134,11 +136,15 @@ func (a *applying) run(word string) error {
 	if err != nil {
 		return err
 	}
-	return a.left(p)
+	return a.left(p, a.done.Failure != "")
 }
 
-// left says with --yes, when nobody was asked, that files stay in conflict.
-func (a *applying) left(p api.ApplyPlan) error {
+// left says that commits aren't fetched and, with --yes, when nobody was asked, that files stay
+// in conflict.
+func (a *applying) left(p api.ApplyPlan, unfetched bool) error {
+	if unfetched {
+		return errors.New("not all of the agent's commits could be fetched, as said above; the files that were to be written are")
+	}
 	if n := len(p.Conflicts) - len(a.request.Resolve); a.yes && n > 0 {
 		return &api.Problem{Code: api.CodeBusy, Message: "left as they are in the project: " + files(n) + " in conflict; --resolve says what becomes of each"}
 	}
@@ -344,6 +350,7 @@ func (a *applying) follow(s api.Session, work func(ctx context.Context, tell fun
 	case last.Done == nil:
 		return errors.New("the session ended while it was applied; stepbox ls, then stepbox apply again, says how it stands")
 	}
+	a.done = *last.Done
 	return a.show(last.Done, func(w io.Writer) { words(w, s, *last.Done) })
 }
 
