@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // ApplyRequest says what is written from a session to the project folder. To
 // plan, Hash is empty; to carry a plan out, the request is the planned one with
@@ -69,6 +72,12 @@ type Commit struct {
 	Folder  string    `json:"folder,omitempty"` // of the repository, below the project; "" for the project's own
 	Danger  string    `json:"danger,omitempty"` // what merging it would take from the project's branch, in words, where it is a branch's newest
 }
+
+// IsStash says whether a reference is a stash.
+func IsStash(ref string) bool { return strings.HasPrefix(ref, "refs/stash@{") }
+
+// IsNotes says whether a reference is one of git notes.
+func IsNotes(ref string) bool { return strings.HasPrefix(ref, "refs/notes/") }
 
 // Apply is one that was carried out, or is.
 type Apply struct {

@@ -168,10 +168,10 @@ func leading(root *os.Root, dir string) []tip {
 		}
 		return out
 	}
-	return slices.Concat(of("refs/heads/", ""), heads(root, dir), of("refs/tags/", "the tag "), stashes(root, dir))
+	return slices.Concat(of("refs/heads/", ""), heads(root, dir), of("refs/tags/", "the tag "), of("refs/notes/", "the notes "), stashes(root, dir))
 }
 
-// branches are a repository's branches and tags.
+// branches are a repository's branches, tags and notes.
 func branches(root *os.Root, dir string) map[string]string {
 	named := map[string]string{}
 	for line := range strings.Lines(text(root, path.Join(dir, "packed-refs"))) {
@@ -179,7 +179,7 @@ func branches(root *os.Root, dir string) map[string]string {
 			named[name] = hash
 		}
 	}
-	for _, below := range []string{"refs/heads", "refs/tags"} {
+	for _, below := range []string{"refs/heads", "refs/tags", "refs/notes"} {
 		_ = fs.WalkDir(root.FS(), path.Join(dir, below), func(at string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() && len(named) < maxTips {
 				rel, _ := filepath.Rel(dir, at) // it is below

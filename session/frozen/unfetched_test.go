@@ -20,6 +20,7 @@ func TestUnfetched(t *testing.T) {
 		"the host's stash": {host: "echo 2 >a; git stash -q", agent: "echo 3 >a; git stash -q", want: "1 stash"},
 		"a tag":            {agent: "git checkout -q --detach; " + commit + "git tag -am v v1; git checkout -q main", want: "1 commit on the tag v1"},
 		"a tag of theirs":  {agent: "git tag -am v v1; git tag v2; git branch other"},
+		"notes":            {agent: "git notes add -m n", want: "1 commit on the notes commits"},
 		"packed names":     {agent: commit + "git pack-refs --all; " + commit, want: "2 commits on main"},
 		"packed":           {agent: commit + "git gc -q", want: "commits on main"},
 		"many":             {agent: "for i in 1 2 3 4 5 6 7; do git switch -qc b$i main; git commit -qm $i --allow-empty; done", want: "1 commit on b1, 1 commit on b2, 1 commit on b3, 1 commit on b4, 1 commit on b5, and 2 more"},

@@ -51,6 +51,9 @@ func said(list []*repository) (out Commits) {
 			out.Notes = append(out.Notes, api.Trouble{Path: api.Escape(cmp.Or(r.folder, ".git")), Why: api.Escape(api.Trim(r.trouble, 700))})
 			continue
 		}
+		for _, why := range r.left {
+			out.Notes = append(out.Notes, api.Trouble{Path: api.Escape(cmp.Or(r.folder, ".git")), Why: api.Escape(api.Trim(why, 700))})
+		}
 		dangers := map[string][]string{} // a commit may be the tip of several branches
 		for _, t := range r.tips {
 			if t.danger != "" && !slices.Contains(dangers[t.hash], t.danger) {
@@ -88,7 +91,7 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, goes Goe
 	}
 	return list, s.git(ctx, state, list, listScript, func(r *repository) (map[string]string, error) {
 		has, err := s.real(ctx, r, call{}, "rev-list", "--no-walk=unsorted", "--exclude="+ours+"*", "--all")
-		return map[string]string{"has": string(has) + s.began(ctx, r)}, err
+		return map[string]string{"has": string(has) + s.began(ctx, r), "was": s.logged(ctx, r)}, err
 	}, func(r *repository, dir, prefix string) error {
 		refs, err := git.ReadFile(prefix+"refs", maxRefs)
 		if err != nil {
@@ -103,6 +106,9 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, goes Goe
 		}
 		if len(r.commits) > maxCommits {
 			return fmt.Errorf("it has more than %d new commits, which is more than can be listed", maxCommits)
+		}
+		if r.left, err = s.unfetched(ctx, r, prefix); err != nil {
+			return err
 		}
 		if err = r.name(string(refs)); err == nil {
 			s.compare(ctx, r, goes, dir, prefix+"pack")
@@ -178,13 +184,20 @@ const listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(obje
 		for head in "$dir"/HEAD "$dir"/worktrees/*/HEAD; do
 			[ ! -f "$head" ] || [ -h "$head" ] || printf '%s HEAD\n' "$(head -n 1 "$head")"
 		done &&
-		g for-each-ref --format="$form" refs/tags refs/stash
+		g for-each-ref --format="$form" refs/tags refs/notes &&
+		if g rev-parse -q --verify refs/stash >/dev/null; then g log -g --format='%H %gD' refs/stash | grep -vFf $n.was || :; fi
 	} >$n.refs 2>$n.said &&
 		g cat-file --batch-check='%(objectname) %(objecttype)' <$n.has >$n.there 2>>$n.said &&
 		sed -n 's/^\([0-9a-f]\{40,64\}\) .*/\1/p' $n.refs >$n.ask &&
 		sed -n 's/^\([0-9a-f]*\) commit$/^\1/p' $n.there >>$n.ask &&
 		g rev-list --topo-order --max-count=10001 --stdin <$n.ask >$n.new 2>>$n.said &&
 		g cat-file --batch <$n.new >$n.commits 2>>$n.said || echo failed >$n.failed
+	{
+		sed 's/^^*/^/' $n.ask
+		g cat-file --batch-check='%(objectname) %(objecttype)' <$n.was | sed -n 's/^\([0-9a-f]*\) commit$/^\1/p'
+	} >$n.known 2>/dev/null
+	g rev-list --count --reflog --stdin <$n.known >$n.logged 2>/dev/null || :
+	g for-each-ref --format='%(objecttype) %(objectname) %(refname)' refs/tags 2>/dev/null | sed -n 's/^tag //p' >$n.tags
 ` + packScript + `done </dev/null
 `
 
@@ -241,7 +254,7 @@ func (r *repository) name(refs string) error {
 		case !ok || !isBranch && seen[first]:
 			continue
 		case !isBranch:
-			t.name = "commit-" + hash[:12]
+			t.name = r.nameOf(ref, hash)
 		case !plainName(branch):
 			t.name = "branch-" + hash[:12]
 		}
@@ -269,6 +282,55 @@ func (r *repository) name(refs string) error {
 		}
 	}
 	return nil
+}
+
+// nameOf is the name of what no branch leads to: a stash, notes, or else a commit.
+func (r *repository) nameOf(ref, hash string) string {
+	name := ""
+	if n, ok := strings.CutPrefix(ref, "refs/stash@{"); ok && strings.Trim(n, "0123456789") == "}" {
+		name = "stash-" + strings.TrimSuffix(n, "}")
+	} else if n, ok := strings.CutPrefix(ref, "refs/notes/"); ok && plainName(n) {
+		name = "notes/" + n
+	}
+	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+"/") }
+	if name == "" || slices.ContainsFunc(r.tips, func(t tip) bool { return within(t.name, name) || within(name, t.name) }) {
+		return "commit-" + hash[:12]
+	}
+	return name
+}
+
+// maxTags is how many tags are named.
+const maxTags = 5
+
+// unfetched says what git in the sandbox had and isn't fetched: what only its logs name, and
+// what tags are beside the commits that they lead to.
+func (s *Scratch) unfetched(ctx context.Context, r *repository, prefix string) (out []string, err error) {
+	logged, err := git.ReadFile(prefix+"logged", maxRefs)
+	if err != nil {
+		return nil, err
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(logged))); err == nil && n > 0 {
+		out = append(out, "not fetched: "+api.Counted(n, "commit")+" that only its logs name, as after an amend, a reset or a rebase")
+	}
+	tags, err := git.ReadFile(prefix+"tags", maxRefs)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	had := s.tags(ctx, r)
+	for line := range strings.Lines(string(tags)) {
+		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.Contains(had, hash) {
+			names = append(names, strings.TrimPrefix(ref, "refs/tags/"))
+		}
+	}
+	if n := len(names); n > 0 {
+		if n > maxTags {
+			names = append(names[:maxTags], fmt.Sprintf("and %d more", n-maxTags))
+		}
+		out = append(out, "not fetched: what "+api.Counted(n, "annotated tag")+" say, but for the commits: "+strings.Join(names, ", "))
+	}
+	return out, nil
 }
 
 // plainName says whether a branch's name can be a part of a reference and of a

@@ -82,7 +82,9 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 			command += "-C " + quoted(r.folder) + " "
 		}
 		for _, t := range r.tips[:min(len(r.tips), maxHow)] {
-			out.How = append(out.How, command+"log -p .."+out.Ref+t.name, command+"merge "+out.Ref+t.name, command+"cherry-pick .."+out.Ref+t.name)
+			for _, how := range howTo(t.ref) {
+				out.How = append(out.How, command+how+out.Ref+t.name)
+			}
 		}
 		for _, name := range r.kept[:min(len(r.kept), maxHow)] {
 			out.How = append(out.How, command+"log -p .."+out.Ref+name)
@@ -94,6 +96,17 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 		out.List[i] = shown[slices.Index(plain, c)]
 	}
 	return out, err
+}
+
+// howTo is what a person looks at, and takes over, what a reference led to with.
+func howTo(ref string) []string {
+	switch {
+	case api.IsStash(ref):
+		return []string{"stash show -p ", "stash apply "}
+	case api.IsNotes(ref):
+		return []string{"log -p ", "notes merge "}
+	}
+	return []string{"log -p ..", "merge ", "cherry-pick .."}
 }
 
 // keep has what was fetched before stay though the agent's branch, amended or reset since,

@@ -131,6 +131,27 @@ func (s *Scratch) began(ctx context.Context, r *repository) string {
 	return out.String()
 }
 
+// logged are the commits that its logs named then, stashes among them, by line.
+func (s *Scratch) logged(ctx context.Context, r *repository) string {
+	dir := s.frozen(r, s.metadata(r))
+	if dir == "" {
+		return ""
+	}
+	out, _ := s.real(ctx, r, call{env: []string{"GIT_DIR=" + dir}}, "rev-list", "--no-walk=unsorted", "--reflog") // as in began
+	return string(out)
+}
+
+// tags are the annotated tags that the person has, or had then, by line.
+func (s *Scratch) tags(ctx context.Context, r *repository) (out string) {
+	for _, dir := range []string{s.metadata(r), s.frozen(r, s.metadata(r))} {
+		if dir != "" {
+			list, _ := s.real(ctx, r, call{env: []string{"GIT_DIR=" + dir}}, "for-each-ref", "--format=%(objectname)", "refs/tags", ours)
+			out += string(list)
+		}
+	}
+	return out
+}
+
 // stores are the object stores in which a repository's commits are, and those that the
 // host has thrown away since the session took them over, as a variable of git's.
 func (s *Scratch) stores(r *repository) string {

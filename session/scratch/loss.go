@@ -62,6 +62,9 @@ func (s *Scratch) compare(ctx context.Context, r *repository, goes Goes, dir, pa
 	}
 	for i := range r.tips {
 		t := &r.tips[i]
+		if api.IsNotes(t.ref) {
+			continue // nobody merges them into a branch
+		}
 		var said []string
 		for _, b := range branches {
 			if failed := err; failed == nil && (b.out || "refs/heads/"+b.name == t.ref) {

@@ -27,6 +27,7 @@ type repository struct {
 	commits []commit // that are new, the newest first
 	tips    []tip
 	kept    []string // names, below ours and the session, of what was fetched before and no branch leads to any more
+	left    []string // what isn't fetched beside the commits, in words
 	trouble string   // why its commits can't be had
 }
 

@@ -62,8 +62,8 @@ func (p *Plan) Done(a api.Apply) {
 		for _, c := range a.Fetched {
 			hash := c.Hash[:min(len(c.Hash), 12)]
 			say(themes.Surface, "  "+hash+" "+c.Subject+" — "+c.Author)
-			if !tips[c.Folder+c.Ref] {
-				say(themes.Strong, "    to merge:  git merge "+hash)
+			if how := howTo(c.Ref); !tips[c.Folder+c.Ref] {
+				say(themes.Strong, how+hash)
 			}
 			tips[c.Folder+c.Ref] = true
 		}
@@ -91,4 +91,15 @@ func output(c api.CheckResult) func(uv.Screen, int) []row {
 		}
 		return out
 	}
+}
+
+// howTo is how what a reference led to is taken over.
+func howTo(ref string) string {
+	switch {
+	case api.IsStash(ref):
+		return "    to apply:  git stash apply "
+	case api.IsNotes(ref):
+		return "    to merge:  git notes merge "
+	}
+	return "    to merge:  git merge "
 }
