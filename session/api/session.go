@@ -132,6 +132,19 @@ type Dir struct {
 	Write bool   `json:"write,omitempty"` // what is written there stays in the session, and isn't under review
 }
 
+// Only says in words what would go with a session that is over: files that weren't applied,
+// commits that weren't fetched; "" for nothing.
+func (s *Session) Only() string {
+	var out []string
+	if s.Unapplied > 0 {
+		out = append(out, fmt.Sprintf("changed files that were never applied: %d", s.Unapplied))
+	}
+	if s.Unfetched != "" {
+		out = append(out, "what was never fetched: "+s.Unfetched)
+	}
+	return strings.Join(out, "; ")
+}
+
 // Ran is how long the session has run by now, without the time between an end and a
 // resume, as far as anybody recorded when it ended.
 func (s Session) Ran(now time.Time) time.Duration {

@@ -157,6 +157,11 @@ func TestReftable(t *testing.T) {
 	if got := r.Apart(nil); got != "the host's branches are others; own history" {
 		t.Errorf("it is said %q", got)
 	}
+	for fetched, want := range map[bool]string{false: "commits that its tables may lead to", true: ""} {
+		if got := r.Unfetched(func(string, []string) map[string]bool { return map[string]bool{"": fetched} }); got != want {
+			t.Errorf("to be fetched is %q", got)
+		}
+	}
 }
 
 // What is written in place isn't shared; what git only replaces is.

@@ -34,8 +34,8 @@ const (
 // tip is what leads to commits that the repository hadn't.
 type tip struct{ name, hash string }
 
-// store is a repository as the session's git wrote it.
-type store struct {
+// written is a repository as the session's git wrote it.
+type written struct {
 	dir    string   // of the repository, from root
 	root   *os.Root // an upper folder, where the agent may have put anything
 	layer  string   // the repository as it was taken
@@ -43,7 +43,7 @@ type store struct {
 }
 
 // Has says which commits a person has of some, in a repository in the project's folder, or
-// "" for the one outside of it.
+// "" for the one outside of it; and by "" whether all was fetched since the session ended.
 type Has func(repository string, hashes []string) map[string]bool
 
 // Unfetched says in words which commits the session has that the person hasn't; "" for none.
@@ -52,13 +52,13 @@ func (g Git) Unfetched(has Has) string {
 	if root, err := os.OpenRoot(filepath.Join(g.Folder, "upper")); err == nil { // else it wrote nothing
 		defer root.Close()
 		for _, at := range g.taken() {
-			s := store{dir: at, root: root, layer: g.in(at), folder: folderOf(at)}
+			s := written{dir: at, root: root, layer: g.in(at), folder: folderOf(at)}
 			words = append(words, s.unfetched(at, has)...)
 		}
 	}
 	if root, err := os.OpenRoot(g.outerUpper()); err == nil && g.Outer != "" {
 		defer root.Close()
-		s := store{dir: ".", root: root, layer: OuterLayer(g.Folder)}
+		s := written{dir: ".", root: root, layer: OuterLayer(g.Folder)}
 		outer := s.unfetched("", has)
 		if len(outer) > 0 && g.Gone() {
 			outer = append(outer, "which can't be fetched before the project is a working tree of its repository again (git worktree repair)")
@@ -96,8 +96,11 @@ func folderOf(at string) string {
 }
 
 // unfetched says what a person hasn't of one repository.
-func (s store) unfetched(repository string, has Has) (words []string) {
+func (s written) unfetched(repository string, has Has) (words []string) {
 	tips := s.tips()
+	if text(s.root, path.Join(s.dir, "reftable/tables.list")) != "" && !has(repository, nil)[""] {
+		return []string{"commits that its tables may lead to"}
+	}
 	if len(tips) == 0 {
 		return nil
 	}
@@ -108,7 +111,7 @@ func (s store) unfetched(repository string, has Has) (words []string) {
 	return s.words(tips, has(repository, slices.Collect(maps.Keys(all))))
 }
 
-func (s store) words(tips []tip, known map[string]bool) (words []string) {
+func (s written) words(tips []tip, known map[string]bool) (words []string) {
 	in, stashes := "", 0
 	if s.folder != "" {
 		in = " in " + api.Escape(api.Trim(s.folder, 100))
@@ -139,7 +142,7 @@ const stash = "stash"
 
 // tips are what leads to commits, but for those that something led to when the repository was
 // taken: branches first, then what is checked out without one, then tags, then stashes.
-func (s store) tips() (out []tip) {
+func (s written) tips() (out []tip) {
 	was, err := os.OpenRoot(s.layer)
 	known := map[string]bool{}
 	if err == nil { // else the agent made it
@@ -218,7 +221,7 @@ func heads(root *os.Root, dir string) (out []tip) {
 
 // count counts the commits that a tip leads to and nobody had, and has them known. Whole says
 // whether those were all: what the agent's git packed isn't looked into.
-func (s store) count(hash string, known map[string]bool) (n int, whole bool) {
+func (s written) count(hash string, known map[string]bool) (n int, whole bool) {
 	packs := listed(s.root, path.Join(s.dir, "objects/pack"))
 	for left := []string{hash}; len(left) > 0; left = left[1:] {
 		if known[left[0]] {
@@ -242,7 +245,7 @@ func (s store) count(hash string, known map[string]bool) (n int, whole bool) {
 }
 
 // object reads what an object that isn't packed is, and what a commit or a tag leads to.
-func (s store) object(hash string) (kind string, next []string, err error) {
+func (s written) object(hash string) (kind string, next []string, err error) {
 	file, err := open(s.root, path.Join(s.dir, "objects", hash[:2], hash[2:]))
 	if err != nil {
 		return "", nil, err

@@ -157,10 +157,8 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 		}
 		if s.Pinned {
 			d.Stays = "it is pinned"
-		} else if s.Unapplied > 0 && !r.Unapplied {
-			d.Stays = fmt.Sprintf("it has changed files that were never applied: %d", s.Unapplied)
-		} else if s.Unfetched != "" && !r.Unapplied {
-			d.Stays = "it has what was never fetched: " + s.Unfetched
+		} else if only := s.Only(); only != "" && !r.Unapplied {
+			d.Stays = "it has " + only
 		} else if by, ok := needed[s.ID]; ok && d.Why != trashed && !r.Unapplied {
 			d.Stays = fmt.Sprintf("%s (%d) goes on from it, and isn't applied", by.Name, by.Number)
 		}

@@ -2,10 +2,11 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
-	"stepbox/policy/git"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/frozen"
@@ -22,59 +23,76 @@ func unfetched(ctx context.Context, h *files.History, folder, home string, env [
 		return ""
 	}
 	_ = g.Beyond(taken) // else it isn't shown
+	ask := hostGit{ctx, home, env, s}
 	return g.Unfetched(func(repository string, hashes []string) map[string]bool {
-		known := map[string]bool{}
 		applies, _ := h.Applies(ctx, s.ID) // without, less is known
-		for _, a := range applies {
-			for _, c := range a.Fetched {
-				known[c.Hash] = true
-			}
-		}
+		known := fetched(applies, s.Last())
 		dir := filepath.Join(s.Folder, repository)
-		if _, metadata := git.Above(s.Folder); repository == "" && metadata != "" {
-			dir = metadata
-		} else if repository == "" {
+		if repository == "" {
 			dir = g.Outer
 		}
-		for _, at := range []string{dir, g.Of(dir)} {
-			if real, err := filepath.EvalSymlinks(at); err == nil && real == at {
-				reached(known, hashes, func(in string, args ...string) (string, error) {
-					cmd, err := outfit.Git(ctx, s.Folder, at, home, env, args...)
-					if err != nil {
-						return "", err
-					}
-					cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_DIR="+at), strings.NewReader(in)
-					out, err := cmd.Output()
-					return string(out), err
-				})
-			}
-		}
+		ask.reached(known, hashes, dir)
+		ask.reached(known, hashes, g.Of(dir))
 		return known
 	})
 }
 
-// reached notes which of some commits references lead to, in a repository that no agent writes.
-func reached(known map[string]bool, hashes []string, ask func(in string, args ...string) (string, error)) {
+// fetched are the commits that applies have fetched, and "" where one has fetched all since a
+// session ended.
+func fetched(applies []api.Apply, ended time.Time) map[string]bool {
+	known := map[string]bool{}
+	for _, a := range applies {
+		for _, c := range a.Fetched {
+			known[c.Hash] = true
+		}
+		if a.Commits && a.State == api.ApplyDone && a.Failure == "" && a.At.After(ended) {
+			known[""] = true
+		}
+	}
+	return known
+}
+
+// hostGit is what the person's git is asked with.
+type hostGit struct {
+	ctx  context.Context
+	home string
+	env  []string
+	s    *api.Session
+}
+
+// git runs it on a repository that no agent writes, and that no link leads to.
+func (a *hostGit) git(dir, in string, args ...string) (string, error) {
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
+		return "", fmt.Errorf("%q isn't there, or is behind a link", dir)
+	}
+	cmd, err := outfit.Git(a.ctx, a.s.Folder, dir, a.home, a.env, args...)
+	if err != nil {
+		return "", err
+	}
+	cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_DIR="+dir), strings.NewReader(in)
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// reached notes which of some commits a repository's references lead to.
+func (a *hostGit) reached(known map[string]bool, hashes []string, dir string) {
 	there := ""
 	for _, hash := range hashes {
 		if !known[hash] {
 			there += hash + "\n"
 		}
 	}
-	if there == "" {
-		return
-	}
-	kinds, err := ask(there, "cat-file", "--batch-check=%(objectname) %(objecttype)")
-	if err != nil {
-		return // it has none
-	}
+	kinds, err := a.git(dir, there, "cat-file", "--batch-check=%(objectname) %(objecttype)")
 	there = ""
 	for line := range strings.Lines(kinds) {
 		if hash, kind, _ := strings.Cut(strings.TrimSpace(line), " "); kind == "commit" || kind == "tag" {
 			there += hash + "\n"
 		}
 	}
-	left, err := ask(there, "rev-list", "--stdin", "--not", "--all")
+	if there == "" || err != nil {
+		return
+	}
+	left, err := a.git(dir, there, "rev-list", "--stdin", "--not", "--all")
 	for hash := range strings.Lines(there) {
 		if err == nil && !strings.Contains(left, hash) {
 			known[strings.TrimSpace(hash)] = true

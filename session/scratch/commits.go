@@ -107,10 +107,8 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, goes Goe
 		if len(r.commits) > maxCommits {
 			return fmt.Errorf("it has more than %d new commits, which is more than can be listed", maxCommits)
 		}
-		if r.left, err = s.unfetched(ctx, r, prefix); err != nil {
-			return err
-		}
-		if err = r.name(string(refs)); err == nil {
+		r.left, err = s.unfetched(ctx, r, prefix)
+		if err = cmp.Or(err, r.name(string(refs))); err == nil {
 			s.compare(ctx, r, goes, dir, prefix+"pack")
 		}
 		return err

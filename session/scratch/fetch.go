@@ -77,18 +77,7 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 			return fmt.Errorf("its commits weren't fetched: %w", err)
 		}
 		out.Ref = ours + session + "/"
-		command := "git "
-		if r.folder != "" {
-			command += "-C " + quoted(r.folder) + " "
-		}
-		for _, t := range r.tips[:min(len(r.tips), maxHow)] {
-			for _, how := range howTo(t.ref) {
-				out.How = append(out.How, command+how+out.Ref+t.name)
-			}
-		}
-		for _, name := range r.kept[:min(len(r.kept), maxHow)] {
-			out.How = append(out.How, command+"log -p .."+out.Ref+name)
-		}
+		out.How = append(out.How, r.how(out.Ref)...)
 		return nil
 	})
 	out.Commits = said(list)
@@ -96,6 +85,23 @@ func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Man
 		out.List[i] = shown[slices.Index(plain, c)]
 	}
 	return out, err
+}
+
+// how are the commands with which a person looks at what was fetched, and takes it over.
+func (r *repository) how(below string) (out []string) {
+	command := "git "
+	if r.folder != "" {
+		command += "-C " + quoted(r.folder) + " "
+	}
+	for _, t := range r.tips[:min(len(r.tips), maxHow)] {
+		for _, how := range howTo(t.ref) {
+			out = append(out, command+how+below+t.name)
+		}
+	}
+	for _, name := range r.kept[:min(len(r.kept), maxHow)] {
+		out = append(out, command+"log -p .."+below+name)
+	}
+	return out
 }
 
 // howTo is what a person looks at, and takes over, what a reference led to with.

@@ -61,24 +61,28 @@ func (s *Scratch) compare(ctx context.Context, r *repository, goes Goes, dir, pa
 		branches, err = s.branches(ctx, r)
 	}
 	for i := range r.tips {
-		t := &r.tips[i]
-		if api.IsNotes(t.ref) {
-			continue // nobody merges them into a branch
+		if t := &r.tips[i]; !api.IsNotes(t.ref) { // those nobody merges into a branch
+			var said []string
+			said, err = a.takes(ctx, goes, t, branches, err)
+			t.danger = api.Escape(api.Trim(strings.Join(said, "; "), 700))
 		}
-		var said []string
-		for _, b := range branches {
-			if failed := err; failed == nil && (b.out || "refs/heads/"+b.name == t.ref) {
-				var l losses
-				l, err = a.losses(ctx, goes, b, t.hash)
-				said = append(said, l.words(b.name)...)
-			}
-		}
-		if err != nil {
-			said = append(said, "what its merge changes couldn't be compared with the project's branch: "+err.Error())
-		}
-		t.danger = api.Escape(api.Trim(strings.Join(said, "; "), 700))
 	}
 	_ = os.RemoveAll(a.dir) // it goes with the sandbox, anyway
+}
+
+// takes says what a tip's merge would take, unless something failed before, which stays said.
+func (a *apart) takes(ctx context.Context, goes Goes, t *tip, branches []branch, err error) (said []string, failed error) {
+	for _, b := range branches {
+		if err == nil && (b.out || "refs/heads/"+b.name == t.ref) {
+			var l losses
+			l, err = a.losses(ctx, goes, b, t.hash)
+			said = append(said, l.words(b.name)...)
+		}
+	}
+	if err != nil {
+		said = append(said, "what its merge changes couldn't be compared with the project's branch: "+err.Error())
+	}
+	return said, err
 }
 
 func (l *losses) words(name string) (out []string) {

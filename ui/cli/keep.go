@@ -27,14 +27,8 @@ func remove(connect Connect) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if n := s.Unapplied; n > 0 && !force {
-				return fmt.Errorf("session %s (%d) has changes that were never applied and would be lost (%s): stepbox diff %s shows them, --force removes them", s.Name, s.Number, files(n), s.ID)
-			}
-			if s.Unfetched != "" && !force {
-				return fmt.Errorf("session %s (%d) has what was never fetched and would be lost (%s): stepbox apply %s --commits fetches it, --force removes it", s.Name, s.Number, s.Unfetched, s.ID)
-			}
-			if s.State == "" && !force {
-				return fmt.Errorf("what session %s left can't be told, since its row is damaged: stepbox verify --all --repair makes it again, --force removes it", s.ID)
+			if err := loses(s); err != nil && !force {
+				return err
 			}
 			chosen = append(chosen, s)
 		}
@@ -53,4 +47,27 @@ func remove(connect Connect) *cobra.Command {
 		"Contents of files that other sessions may have too are removed by stepbox gc."
 	cmd.Flags().BoolVar(&force, "force", false, "also those with changes that were never applied, and with commits that were never fetched")
 	return cmd
+}
+
+// loses says what would be lost with a session, and how it isn't.
+func loses(s api.Session) error {
+	what, how := "", ""
+	if n := s.Unapplied; n > 0 {
+		what, how = "changes that were never applied and would be lost ("+files(n)+")", "stepbox diff "+s.ID+" shows them, --force removes them"
+	}
+	if s.Unfetched != "" && what != "" {
+		what, how = what+" and ", "stepbox apply "+s.ID+" --commits writes and fetches them, --force removes them"
+	} else if s.Unfetched != "" {
+		how = "stepbox apply " + s.ID + " --commits fetches it, --force removes it"
+	}
+	if s.Unfetched != "" {
+		what += "what was never fetched and would be lost (" + s.Unfetched + ")"
+	}
+	switch {
+	case s.State == "":
+		return fmt.Errorf("what session %s left can't be told, since its row is damaged: stepbox verify --all --repair makes it again, --force removes it", s.ID)
+	case what != "":
+		return fmt.Errorf("session %s (%d) has %s: %s", s.Name, s.Number, what, how)
+	}
+	return nil
 }
