@@ -326,7 +326,7 @@ func (s *Scratch) unfetched(ctx context.Context, r *repository, prefix string) (
 		if n > maxTags {
 			names = append(names[:maxTags], fmt.Sprintf("and %d more", n-maxTags))
 		}
-		out = append(out, "not fetched: what "+api.Counted(n, "annotated tag")+" say, but for the commits: "+strings.Join(names, ", "))
+		out = append(out, "not fetched: the text of "+api.Counted(n, "annotated tag")+": "+strings.Join(names, ", "))
 	}
 	return out, nil
 }

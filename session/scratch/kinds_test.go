@@ -18,7 +18,7 @@ func TestStashesAndNotesAreFetched(t *testing.T) {
 		r.must(err)
 		want := []string{
 			".git: not fetched: 1 commit that only its logs name, as after an amend, a reset or a rebase",
-			".git: not fetched: what 1 annotated tag say, but for the commits: v1",
+			".git: not fetched: the text of 1 annotated tag: v1",
 		}
 		if n := notes(got.Commits); n != strings.Join(want, "\n") || got.Failed != 0 {
 			t.Errorf("the notes are %s", n)
