@@ -27,6 +27,11 @@ import (
 // written as a binary one.
 const maxText = 4 << 20
 
+// maxRead bounds what is read of larger ones for one patch, in bytes: git takes no patch of more than
+// 1 GiB, and a sparse file of a terabyte, which an agent makes with one call, is zeros
+// to be read, compressed and written for hours.
+const maxRead = 4 << 30
+
 // Open opens a side's content and says how long it is.
 type Open func(ctx context.Context, f *diff.File) (io.ReadCloser, int64, error)
 
@@ -37,9 +42,13 @@ func Write(ctx context.Context, w io.Writer, open Open, changes []diff.Change) e
 	p := &writer{ctx: ctx, w: w, source: open}
 	var fit []diff.Change
 	internal := 0 // of repositories
+	left := int64(maxRead)
 	for _, c := range changes {
 		switch why := unfit(&c); {
+		case why == "" && large(&c) > left:
+			p.line("# not in this patch: %s: a patch is made of at most %d GiB in large files, and it goes beyond; stepbox checkout writes it", quote(c.Path), maxRead>>30)
 		case why == "":
+			left -= large(&c)
 			fit = append(fit, c)
 		case why == gits:
 			internal++
@@ -61,6 +70,16 @@ func Write(ctx context.Context, w io.Writer, open Open, changes []diff.Change) e
 		}
 	}
 	return p.err
+}
+
+// large is how many bytes those sides of a change have that are too large for text.
+func large(c *diff.Change) (n int64) {
+	for _, f := range []*diff.File{c.Old, c.New} {
+		if f != nil && f.Kind == manifest.KindFile && f.Size > maxText {
+			n += min(f.Size, maxRead+1) // so that no sum overflows
+		}
+	}
+	return n
 }
 
 // gits is why a change below .git is left out.

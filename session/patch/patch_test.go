@@ -258,3 +258,39 @@ func TestUnfit(t *testing.T) {
 		t.Errorf("git made %v", got)
 	}
 }
+
+// TestTooMuchToRead tells how an agent keeps who asks for a patch waiting for hours: one
+// call makes a sparse file of a terabyte. It isn't read, nor are many that come to as much.
+func TestTooMuchToRead(t *testing.T) {
+	src := source{}
+	opened := 0
+	open := func(ctx context.Context, f *diff.File) (io.ReadCloser, int64, error) {
+		if f.Size >= 1<<30 {
+			opened++
+			return nil, 0, fmt.Errorf("cannot open %q: it would take too long", f.Path)
+		}
+		return src.Open(ctx, f)
+	}
+	sparse := func(path string, size int64) diff.Change {
+		return diff.Change{Path: path, Status: diff.Added, Content: true, New: &diff.File{Path: path, Entry: manifest.Entry{Kind: manifest.KindFile, Meta: manifest.Meta{Mode: 0o644}, Size: size}}}
+	}
+	changes := []diff.Change{sparse("a", 1<<40)}
+	for i := range 9 {
+		changes = append(changes, sparse(fmt.Sprint("b", i), 1<<30))
+	}
+	changes = append(changes, sparse("c", 1<<62), diff.Change{Path: "z", Status: diff.Added, New: src.file("z", file{body: "1\n"}, true), Content: true})
+	changes[10].Old = &diff.File{Path: "c", Entry: changes[10].New.Entry}
+	var out bytes.Buffer
+	must.OK(t, patch.Write(t.Context(), &out, open, changes))
+	if opened > 4 {
+		t.Errorf("%d GiB are read", opened)
+	}
+	if !strings.Contains(out.String(), "# not in this patch: a: ") || !strings.Contains(out.String(), "# not in this patch: c: ") {
+		t.Errorf("it isn't said what is left out:\n%s", out.String())
+	}
+	dir := t.TempDir()
+	apply(t, dir, out.Bytes())
+	if got := read(t, dir); !maps.Equal(got, tree{"z": {body: "1\n"}}) {
+		t.Errorf("git made %v", got)
+	}
+}
