@@ -134,7 +134,7 @@ input()`)
 	if !strings.Contains(out, "shm 128") || strings.Contains(notes, "and System V's") && !strings.Contains(out, "sysv False") {
 		t.Errorf("it took %q", out)
 	}
-	if n, bound := run.SharedMemory(); n>>20 < 229 || n>>20 > 232 || bound != 128<<20 {
+	if n, bound := run.SharedMemory(t.Context()); n>>20 < 229 || n>>20 > 232 || bound != 128<<20 {
 		t.Errorf("%d MiB of %d are counted", n>>20, bound>>20)
 	}
 }

@@ -50,6 +50,8 @@ type Sandbox struct {
 
 	most int64 // processes and threads that the user's own limit leaves the agent; 0: as many as it may have
 
+	segments bool // System V's shared memory has no bound, and is counted
+
 	tasks   sync.WaitGroup // short ones, waited for by Close
 	adopted chan struct{}  // closed once PID 1 isn't among what can be frozen
 

@@ -378,7 +378,7 @@ func (s *Sandbox) rlimits() []pid1.Rlimit {
 // isn't bounded.
 func (s *Sandbox) boundShared(ctx context.Context) string {
 	const said = "without cgroups memory is bounded for each program by itself; /dev/shm%s may have as much again, and so may other shared memory (memfd%s), which is looked at once a second. Caches of files, pipes and sockets aren't counted"
-	if s.holder.BoundIPC(ctx, s.spec.Limits.Memory) != nil {
+	if s.segments = s.holder.BoundIPC(ctx, s.spec.Limits.Memory) != nil; s.segments {
 		return fmt.Sprintf(said, "", ", System V")
 	}
 	return fmt.Sprintf(said, " and System V's", "")

@@ -123,11 +123,18 @@ type Usage struct {
 
 // SharedMemory is how many bytes the agent's tree has of shared memory that nothing
 // bounds; bound is what it may have, 0 where that needn't be looked at.
-func (s *Sandbox) SharedMemory() (bytes, bound int64) {
+func (s *Sandbox) SharedMemory(ctx context.Context) (bytes, bound int64) {
 	if !s.eachItsMemory() {
 		return 0, 0
 	}
-	return box.SharedMemory(s.pids()), s.spec.Limits.Memory
+	bytes = box.SharedMemory(s.pids())
+	if s.segments {
+		ctx, cancel := context.WithTimeout(ctx, time.Second) // the next look comes then
+		defer cancel()
+		n, _ := s.holder.Segments(ctx) // a session ends with its holder
+		bytes += n
+	}
+	return bytes, s.spec.Limits.Memory
 }
 
 // Starved is how many processes of the sandbox the kernel has killed for want of memory.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -264,6 +265,36 @@ func TestTooMuchSharedMemoryPauses(t *testing.T) {
 	s := *w.happened("its start", func(e api.Event) bool { return e.Kind == "session.started" }).Session
 	if s.Limits.Source != "rlimits" {
 		t.Skipf("memory is bounded by %s", s.Limits.Source)
+	}
+	if text := w.noted("the session is paused"); !strings.Contains(text, "its programs have 150 MiB of shared memory, and may have 128 MiB") {
+		t.Errorf("told %q", text)
+	}
+	_, err := w.Continue(t.Context())
+	w.must(err)
+}
+
+// A System V segment stays when nobody has it attached: an agent that makes one after the
+// other and lets go of each has what no look at its processes finds.
+func TestTooManySegmentsPause(t *testing.T) {
+	t.Parallel()
+	w := startConfigured(t, func(string) {}, func(c *session.Config) { c.Limits.Memory = 128 << 20 }, "python3", "-c", `
+import ctypes
+c = ctypes.CDLL(None)
+c.shmat.restype, c.shmat.argtypes = ctypes.c_void_p, [ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
+c.shmdt.argtypes = [ctypes.c_void_p]
+for i in range(3):
+    n = c.shmget(0, 50 << 20, 0o1600)
+    if n == -1: print("no room"); break
+    p = c.shmat(n, None, 0)
+    ctypes.memset(p, 1, 50 << 20)
+    c.shmdt(p)
+input()`)
+	s := *w.happened("its start", func(e api.Event) bool { return e.Kind == "session.started" }).Session
+	if s.Limits.Source != "rlimits" {
+		t.Skipf("memory is bounded by %s", s.Limits.Source)
+	}
+	if slices.ContainsFunc(s.Warnings, func(text string) bool { return strings.Contains(text, "and System V's may") }) {
+		t.Skip("the kernel bounds it")
 	}
 	if text := w.noted("the session is paused"); !strings.Contains(text, "its programs have 150 MiB of shared memory, and may have 128 MiB") {
 		t.Errorf("told %q", text)

@@ -45,7 +45,7 @@ func (s *Session) watchSpace(room *files.Room) {
 		if err != nil {
 			s.log.Warn("the session's room on the disk isn't watched", "error", err)
 		}
-		words, again := s.crowded(&shares)
+		words, again := s.crowded(ctx, &shares)
 		if why, next = cmp.Or(why, words), min(next, again); why == "" {
 			continue
 		}
@@ -63,8 +63,8 @@ func (s *Session) watchSpace(room *files.Room) {
 // crowded says why the agent has to stop for the shared memory that it has, if that is
 // more than so many times what it may have; once more, then, when it goes on. It is to
 // be looked at again by then.
-func (s *Session) crowded(times *int64) (why string, again time.Duration) {
-	shared, bound := s.box.SharedMemory()
+func (s *Session) crowded(ctx context.Context, times *int64) (why string, again time.Duration) {
+	shared, bound := s.box.SharedMemory(ctx)
 	switch {
 	case bound == 0:
 		return "", math.MaxInt64

@@ -11,16 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed are how the kernel calls shared memory that no filesystem of a box holds: of
-// memfd_create, of System V, and of mappings that are shared and have no file.
-var unnamed = []string{"/memfd:", "/SYSV", "/dev/zero (deleted)"}
+// unnamed are how the kernel calls shared memory that no filesystem of a box holds and
+// that ends with who has it: of memfd_create, and of mappings that are shared and have no
+// file. System V's is the namespace's.
+var unnamed = []string{"/memfd:", "/dev/zero (deleted)"}
 
 func isUnnamed(path string) bool {
 	return slices.ContainsFunc(unnamed, func(name string) bool { return strings.HasPrefix(path, name) })
 }
 
 // SharedMemory is how many bytes of shared memory processes have open or mapped, each
-// piece once: no resource limit counts it. What is in /dev/shm isn't counted.
+// piece once: no resource limit counts it. What is in /dev/shm
+// isn't counted, nor System V's.
 func SharedMemory(pids []int) (bytes int64) {
 	pieces := make(map[uint64]int64) // by inode, all of the kernel's own filesystem
 	for _, pid := range pids {

@@ -39,6 +39,8 @@ const (
 	opView    = "view"
 	opSocket  = "socket"
 	opIPC     = "ipc"
+
+	opSegments = "segments"
 )
 
 type (
@@ -54,7 +56,7 @@ type (
 	layersAnswer   struct{ Refused []string } // one for each folder, "" for none
 	projectRequest struct{ Project string }   // a path inside
 	socketRequest  struct{ Family int }
-	sharedRequest  struct{ Bytes int64 }
+	sharedRequest  struct{ Bytes int64 } // also an answer
 )
 
 // Holder is the supervisor's side of a running holder.
@@ -165,6 +167,13 @@ func (h *Holder) Socket(ctx context.Context, family int) (*os.File, error) {
 func (h *Holder) BoundIPC(ctx context.Context, bytes int64) error {
 	_, err := h.peer.call(ctx, opIPC, sharedRequest{bytes}, nil)
 	return err
+}
+
+// Segments is how many bytes the System V shared memory of the sandbox has, attached or not.
+func (h *Holder) Segments(ctx context.Context) (int64, error) {
+	var out sharedRequest
+	_, err := h.peer.call(ctx, opSegments, nil, &out)
+	return out.Bytes, err
 }
 
 // ProbeOverlay mounts an overlay with an empty lower folder and an upper folder

@@ -180,6 +180,10 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		}
 		_, pidfd := h.first()
 		return nil, nil, boundIPC(pidfd, request.Bytes)
+	case opSegments:
+		_, pidfd := h.first()
+		n, err := segments(pidfd)
+		return sharedRequest{n}, nil, err
 	case opView:
 		var request projectRequest
 		if err := json.Unmarshal(body, &request); err != nil {
