@@ -311,16 +311,26 @@ func (s *Session) checkedOut(ctx context.Context, list []frozen.Back) (plain []f
 }
 
 // converted notes of which of some paths of a repository, each with a NUL behind it, git has
-// something else than it checks out.
+// something else than it checks out: of all of them, if git can't say.
 func (s *Session) converted(ctx context.Context, repository, paths string, is map[string]bool) {
 	project := s.outfit.Git.Project
 	root, dir := git.Above(filepath.Join(project, repository))
-	cmd, err := outfit.Git(ctx, project, dir, s.cfg.Home, s.cfg.Env, "check-attr", "-z", "--stdin", "filter", "working-tree-encoding")
-	if err != nil {
-		return // blobs says why
+	if dir == "" { // it is gone from the project, and with it what converts
+		return
 	}
-	cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+root), strings.NewReader(paths)
-	out, _ := cmd.Output() // what can't be told has none
+	cmd, err := outfit.Git(ctx, project, dir, s.cfg.Home, s.cfg.Env, "check-attr", "-z", "--stdin", "filter", "working-tree-encoding")
+	var out []byte
+	if err == nil {
+		cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+root), strings.NewReader(paths)
+		out, err = cmd.Output()
+	}
+	if err != nil {
+		s.log.Warn("git doesn't say which files it converts", "repository", repository, "error", err)
+		for path := range strings.SplitSeq(paths, "\x00") {
+			is[path] = true
+		}
+		return
+	}
 	said := strings.Split(string(out), "\x00")
 	for i := 0; i+2 < len(said); i += 3 {
 		is[said[i]] = is[said[i]] || !slices.Contains([]string{"unspecified", "unset", "set"}, said[i+2])
