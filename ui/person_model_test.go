@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"pgregory.net/rapid"
 
 	"stepbox/session/api"
-	"stepbox/session/e2e/must"
 	"stepbox/ui/keys"
 )
 
@@ -291,7 +291,7 @@ func (w *world) passes(t *rapid.T) {
 func TestAnyPerson(t *testing.T) {
 	t.Parallel()
 	all := pool()
-	fewer(t)
+	fewer()
 	check(t, func(t *testing.T, rt *rapid.T) {
 		w := lives(t, rt, rapid.Bool().Draw(rt, "home"))
 		defer w.m.Close()
@@ -312,7 +312,7 @@ func TestAnyPerson(t *testing.T) {
 // Nobody who opens plans, however fast, has the opposite done.
 func TestNoKeyDoesTheOpposite(t *testing.T) {
 	t.Parallel()
-	fewer(t)
+	fewer()
 	check(t, func(t *testing.T, rt *rapid.T) {
 		w := lives(t, rt, false)
 		defer w.m.Close()
@@ -341,11 +341,13 @@ type bubble struct{ *testing.T }
 
 // fewer has rapid run as often as there is time for in a usual run; -rapid.checks has it
 // run any other number of times.
-func fewer(t *testing.T) {
+var fewer = sync.OnceFunc(func() {
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		must.OK(t, f.Value.Set("25"))
+		if err := f.Value.Set("25"); err != nil {
+			panic(err)
+		}
 	}
-}
+})
 
 // leaves has esc lead back to the Terminal.
 func (w *world) leaves() {
