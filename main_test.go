@@ -157,16 +157,19 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+var spaces = regexp.MustCompile(" +")
+
 // until runs a command until its output holds a text: until TEXT COMMAND…
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: until TEXT COMMAND…")
 	}
 	var last string
+	narrow := func(s string) string { return spaces.ReplaceAllString(s, " ") } // columns are as wide as what is in them
 	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
 		err := ts.Exec(args[1], args[2:]...)
 		last = ts.ReadFile("stdout") + ts.ReadFile("stderr")
-		if strings.Contains(last, args[0]) != neg {
+		if strings.Contains(narrow(last), narrow(args[0])) != neg {
 			return
 		}
 		if err != nil {
