@@ -118,6 +118,7 @@ func TestRollbackLeavesWhatChangedMeanwhile(t *testing.T) {
 	do("-gone")
 	do("end")
 	w.upperHas("end", true)
+	w.action("the end of rm", func(a api.Action) bool { return a.Title == "rm gone" && a.State == api.ActionEnded }) // what runs still isn't taken back
 	done, err := w.Rollback(t.Context(), api.RollbackRequest{RollbackTarget: api.Before(first.N), Hash: plan.Hash, By: "test"})
 	w.must(err)
 	if want := []string{"dir/new", "end", "other"}; !slices.Equal(done.Left, want) || done.LeftMore != 0 {
