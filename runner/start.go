@@ -388,7 +388,7 @@ const (
 	// tasksKept are for the supervisor to grow by, and for who looks at the session: at
 	// least so many, and a quarter of what the user's other programs leave now, since
 	// these grow too.
-	tasksKept = 48
+	tasksKept = 64
 	// tasksLeast is what the agent gets however little is left.
 	tasksLeast = 24
 	// tasksNear is how much above the agent's bound a user's limit isn't near it.

@@ -76,20 +76,16 @@ func playExecve(args []string) {
 	say("execve", unix.Exec(args[0], args, clean()))
 }
 
-// playThread execs from a thread that isn't the first.
+// playThread execs from a thread that isn't the first, which a goroutine may be on that
+// isn't main's.
 func playThread(args []string) {
-	done := make(chan struct{})
-	// A locked goroutine keeps its thread, so one of the two isn't the first.
 	runtime.LockOSThread()
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			fmt.Println("it is the first thread")
-		}
-		say("execve", unix.Exec(args[0], args, clean()))
-		close(done)
-	}()
-	<-done
+	if unix.Gettid() == unix.Getpid() { // it keeps this thread
+		go playThread(args)
+		select {}
+	}
+	say("execve", unix.Exec(args[0], args, clean()))
+	os.Exit(1)
 }
 
 // playThreads execs from several threads at once.
