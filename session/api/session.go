@@ -86,7 +86,7 @@ type Session struct {
 	Commit    string `json:"commit,omitempty"`    // in hexadecimal
 	Branch    string `json:"branch,omitempty"`    // refs/heads/NAME, escaped
 	Git       string `json:"git,omitempty"`       // how the project's git is another than the session's by now, in words
-	Unfetched string `json:"unfetched,omitempty"` // commits that only the session has, in words; told when it is over
+	Unfetched string `json:"unfetched,omitempty"` // commits that only the session has, in words; told when it is over, and not in lists
 	Base      *Base  `json:"base,omitempty"`      // all that it was, once that was looked at
 	Bases     []Base `json:"bases,omitempty"`     // the same of the times that the session was resumed; the newest of them
 

@@ -16,10 +16,14 @@ import (
 func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	s, err := h.History.Session(ctx, id)
 	h.Today(ctx, &s)
+	if h.Unfetched != nil && s.State != "" && !s.Live() {
+		s.Unfetched = h.Unfetched(ctx, &s)
+	}
 	return s, err
 }
 
-// Sessions lists all sessions, newest first, as Session has them.
+// Sessions lists all sessions, newest first, as Session has them but for what was never
+// fetched: a person's git is asked that, which takes longer than all else.
 func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 	all, err := h.History.Sessions(ctx)
 	for i := range all {
@@ -32,11 +36,8 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 func (h *History) Today(ctx context.Context, s *api.Session) {
 	h.unapplied(ctx, s)
 	if s.State != "" && !s.Live() {
-		if s.Git = ""; h.Git != nil {
+		if s.Git, s.Unfetched = "", ""; h.Git != nil {
 			s.Git = h.Git(ctx, s)
-		}
-		if s.Unfetched = ""; h.Unfetched != nil {
-			s.Unfetched = h.Unfetched(ctx, s)
 		}
 	}
 }

@@ -131,11 +131,11 @@ func (f *Finder) listed(ctx context.Context, doc, label json.RawMessage, live []
 		return s, err
 	}
 	if s.Live() && !slices.Contains(live, s.ID) {
-		s, err = f.Session(ctx, s.ID)
+		s, err = f.History.History.Session(ctx, s.ID)
 	} else {
 		f.Labelled(ctx, &s, label)
-		f.Today(ctx, &s)
 	}
+	f.Today(ctx, &s)
 	if err == nil && s.State != api.SessionEnded { // counted at its end
 		if now, err := f.Scope(ctx, s.ID, api.Scope{}); err == nil && now.To != nil { // else nothing can be counted yet
 			if n, err := now.Files.Changed(ctx, now.To); err == nil {

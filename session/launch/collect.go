@@ -82,7 +82,7 @@ func (k keeper) Collect(ctx context.Context, r api.CollectRequest, tell func(api
 
 // drop removes the sessions that a request asks for, or says which would go.
 func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collected, tell func(api.Collecting)) (gone []string, err error) {
-	sessions, err := k.sessions(ctx)
+	sessions, err := k.history.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +106,9 @@ func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collect
 			continue // as would all that are newer, but for those that are asked for otherwise
 		}
 		d.Why = cmp.Or(d.Why, "more than so many bytes are kept")
+		if s, err := k.history.Session(ctx, d.ID); d.Stays == "" && err == nil && !r.Unapplied { // a list doesn't have all
+			d.Stays = stays(s)
+		}
 		if d.Stays == "" {
 			d.Bytes = w.Take(d.ID) + folders[d.ID]
 			if !r.Dry {
@@ -157,8 +160,8 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 		}
 		if s.Pinned {
 			d.Stays = "it is pinned"
-		} else if only := s.Only(); only != "" && !r.Unapplied {
-			d.Stays = "it has " + only
+		} else if !r.Unapplied && stays(s) != "" {
+			d.Stays = stays(s)
 		} else if by, ok := needed[s.ID]; ok && d.Why != trashed && !r.Unapplied {
 			d.Stays = fmt.Sprintf("%s (%d) goes on from it, and isn't applied", by.Name, by.Number)
 		}
@@ -166,6 +169,14 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// stays says why a session isn't removed unless all is; "" for one that may be.
+func stays(s api.Session) string {
+	if only := s.Only(); only != "" {
+		return "it has " + only
+	}
+	return ""
 }
 
 // needed are the sessions that others go on from which live or wait to be applied: what

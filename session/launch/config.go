@@ -189,7 +189,7 @@ func hub(ctx context.Context, through func(http.Handler) http.Handler) (*api.Cli
 	h := server.NewHub(server.Services{
 		Reader:   history,
 		Applier:  a,
-		Keeper:   keeper{st, live, a.Journals, history.Sessions},
+		Keeper:   keeper{st, live, a.Journals, history},
 		Homes:    homes{st, dir, live, profiles},
 		Replayer: history,
 		Exporter: exporter,

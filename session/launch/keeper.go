@@ -27,7 +27,7 @@ type keeper struct {
 	store    *store.Store
 	live     registry
 	journals project.Journals // of applies
-	sessions func(context.Context) ([]api.Session, error)
+	history  *files.History
 }
 
 // maxWritten is how much is listed of what was written to one folder besides the project.
@@ -147,7 +147,7 @@ func (k keeper) forget(ctx context.Context) error {
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	sessions, err := k.sessions(ctx)
+	sessions, err := k.history.Sessions(ctx)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func TestCollectBesideAnother(t *testing.T) {
 		storetest.Begin(t, st, id, json.RawMessage(`{"state":"ended"}`))
 	}
 	live := registryIn(t.TempDir())
-	k := keeper{store: st, live: live, sessions: files.NewHistory(st, live.live).Sessions}
+	k := keeper{store: st, live: live, history: files.NewHistory(st, live.live)}
 	var said []string
 	got, err := k.Collect(t.Context(), api.CollectRequest{Keep: new(0)}, func(c api.Collecting) {
 		if c.Dropped == nil && c.Weighed == 0 {

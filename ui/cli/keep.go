@@ -24,10 +24,10 @@ func remove(connect Connect) *cobra.Command {
 			if force && len(args) == 1 && word != "" && errors.As(err, &none) && none.Code == api.CodeNotFound { // its row may be gone
 				s, err = api.Session{ID: word, Name: word}, nil
 			}
-			if err != nil {
-				return err
+			if err == nil && !force {
+				err = c.loses(s)
 			}
-			if err := loses(s); err != nil && !force {
+			if err != nil {
 				return err
 			}
 			chosen = append(chosen, s)
@@ -50,7 +50,13 @@ func remove(connect Connect) *cobra.Command {
 }
 
 // loses says what would be lost with a session, and how it isn't.
-func loses(s api.Session) error {
+func (c command) loses(listed api.Session) error {
+	s, err := c.client.Session(c.ctx, listed.ID) // a list doesn't have all
+	if err != nil && listed.State != "" {
+		return err
+	} else if err != nil {
+		s = listed // its row is damaged
+	}
 	what, how := "", ""
 	if n := s.Unapplied; n > 0 {
 		what, how = "changes that were never applied and would be lost ("+files(n)+")", "stepbox diff "+s.ID+" shows them, --force removes them"

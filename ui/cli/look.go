@@ -32,6 +32,9 @@ func show(connect Connect) *cobra.Command {
 			return err
 		}
 		actions = f.actions(actions)
+		if whole, err := c.client.Session(c.ctx, s.ID); err == nil {
+			s = whole // a list doesn't have all
+		}
 		var space *api.Space
 		if sp, err := c.client.Space(c.ctx, s.ID); err == nil { // else nobody here can measure it
 			space = &sp

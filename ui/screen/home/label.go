@@ -87,16 +87,25 @@ func (s *Screen) label(id string, l api.Label, in dialog.Dialog) tea.Cmd {
 func (s *Screen) trash(x api.Session) tea.Cmd {
 	on := true
 	l := api.Label{Trashed: &on}
-	if x.Pinned || x.Unapplied > 0 || x.Unfetched != "" {
-		s.dialogs.Open(dialog.ConfirmTrash(x, intent.Label{Session: x.ID, Is: l}))
-		return nil
-	}
-	return s.inbox.desk.Known(func(held bool) tea.Cmd {
-		if held {
-			s.Notice = state.HeldDown
-			return nil
+	return s.ask(s.ctx, func(ctx context.Context) then {
+		x, err := s.cfg.Client.Session(ctx, x.ID) // a list doesn't have all
+		return func() tea.Cmd {
+			switch {
+			case err != nil:
+				s.Notice = "can't do that: " + paint.Failed(err)
+				return nil
+			case x.Pinned || x.Only() != "":
+				s.dialogs.Open(dialog.ConfirmTrash(x, intent.Label{Session: x.ID, Is: l}))
+				return nil
+			}
+			return s.inbox.desk.Known(func(held bool) tea.Cmd {
+				if held {
+					s.Notice = state.HeldDown
+					return nil
+				}
+				return s.label(x.ID, l, nil)
+			})
 		}
-		return s.label(x.ID, l, nil)
 	})
 }
 
