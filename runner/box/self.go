@@ -94,9 +94,9 @@ func addSeals(fd int) (err error) {
 	return err
 }
 
-// leastNumber is above the descriptors that children are given, and those that
-// this process has when it starts them.
-const leastNumber = 256
+// leastNumber is above the descriptors that children are given, and those that this
+// process has when it starts them: many, where many programs are held.
+const leastNumber = 4096
 
 // copyLoaded copies what the kernel loads of a program, which comes first in the
 // file: the third that follows is for debuggers. All processors take part, since
