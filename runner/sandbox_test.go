@@ -31,6 +31,7 @@ type rig struct {
 // may hold.
 func newRig(t testing.TB) *rig {
 	t.Helper()
+	must.Sampled(t)
 	base, err := os.MkdirTemp("", "stepbox-test-")
 	must.OK(t, err)
 	if base, err = filepath.EvalSymlinks(base); err != nil {

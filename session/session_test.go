@@ -89,6 +89,7 @@ func startProgram(t *testing.T, mode api.Mode, prepare func(project string), arg
 // startConfigured starts a session with some of its configuration a test's own.
 func startConfigured(t *testing.T, prepare func(project string), configure func(*session.Config), argv ...string) *world {
 	t.Helper()
+	must.Sampled(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must.OK(t, err)
 	w := &world{T: t, project: filepath.Join(dir, "project")}

@@ -55,6 +55,7 @@ func everywhere(t *testing.T, test func(t *testing.T)) {
 // inBubble is the same for one test of several.
 func inBubble(test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
+		must.Sampled(t)
 		t.Parallel()
 		synctest.Test(t, test)
 	}

@@ -23,6 +23,7 @@ find . -type f -perm -u=r -print0 | sort -z | xargs -0 sha256sum; tar --sort=nam
 find . -type f -perm -u=r -exec python3 -c 'import os, sys; [print(p, n, os.getxattr(p, n)) for p in sys.argv[1:] for n in os.listxattr(p)]' {} + | grep user | sort`
 
 func TestStateIsExact(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{
 		"kept": "host\n", "changed": "host\n", "deleted": "host\n", "dir/a": "a", "dir/b": "b", "again/old": "x", "file": "x", "folder/x": "x", "mode": "x", "linked": "x",
 	})
@@ -81,6 +82,7 @@ func TestChecksLeaveNothing(t *testing.T) {
 }
 
 func TestChecksHaveNoNetwork(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	r.must(err)
@@ -112,6 +114,7 @@ func TestChecksHaveNoNetwork(t *testing.T) {
 }
 
 func TestChecksThatNeverEnd(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	was := most
 	t.Cleanup(func() { most = was })
@@ -135,6 +138,7 @@ func TestChecksThatNeverEnd(t *testing.T) {
 
 // What a check prints costs no memory, and who waits hears of it.
 func TestChecksThatPrint(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it prints 100 MB")
 	}
@@ -153,6 +157,7 @@ func TestChecksThatPrint(t *testing.T) {
 
 // What can't be laid out as the state has it isn't checked.
 func TestAMissingBodyIsNamed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	state := r.agent("head -c 300000 /dev/zero | tr '\\0' x >lost")
 	bodies := filepath.Join(r.cfg.DataDir, "bodies")
@@ -170,6 +175,7 @@ func TestAMissingBodyIsNamed(t *testing.T) {
 
 // A git in the sandbox that lies: it says what it likes, and leaves what it likes.
 func TestALyingGit(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ does, note string }{
 		"a FIFO":        {`mkfifo /tmp/1.bundle`, "isn't a regular file"},
 		"a link":        {`ln -s /etc/passwd /tmp/1.bundle`, "symbolic links"},
@@ -209,6 +215,7 @@ END
 
 // A list that leaves out what it is made on top of isn't believed.
 func TestHiddenCommits(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.write("bin/README", "x")
 	r.cfg.Env[0] = "PATH=" + filepath.Join(r.project, "bin") + ":" + strings.TrimPrefix(r.cfg.Env[0], "PATH=")
@@ -235,6 +242,7 @@ END
 
 // The person's git isn't one that the agent's work could be.
 func TestGitOfTheProjectIsntRun(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	ran := filepath.Join(r.cfg.Home, "ran")
 	r.write("bin/git", "#!/bin/sh\ntouch "+ran+"\nexec /usr/bin/git \"$@\"\n")
@@ -262,6 +270,7 @@ func (r *rig) fetched(session string, state *manifest.Manifest) (Fetched, error)
 // What git in the sandbox lists the second time isn't fetched if it listed other
 // commits when a person looked.
 func TestOnlyWhatWasShownIsFetched(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	refs := r.git("", "for-each-ref")
 	state := r.agent(asAda + "git commit -qm one --allow-empty; git branch other; git commit -qm two --allow-empty")

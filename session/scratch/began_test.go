@@ -20,6 +20,7 @@ func (r *rig) freeze() {
 // What the host had when the session began isn't the agent's, whatever became of the
 // host's branches; and it can be fetched.
 func TestThePersonsCommitsArentTheAgents(t *testing.T) {
+	t.Parallel()
 	for name, does := range map[string]func(r *rig){
 		"goes on":                   func(r *rig) { r.git("", "commit", "-qm", "more", "--allow-empty") },
 		"goes back":                 func(r *rig) { r.git("", "reset", "-q", "--hard", "HEAD~2") },

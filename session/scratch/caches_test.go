@@ -11,6 +11,7 @@ import (
 // by the person or by another check. What an agent could have put somewhere is no
 // cache, and git's sandboxes have none.
 func TestChecksHaveBuildCaches(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{"cache/own": "an agent's"})
 	elsewhere := filepath.Join(filepath.Dir(r.project), "elsewhere")
 	for path, text := range map[string]string{

@@ -65,6 +65,7 @@ func subjects(c Commits) (out []string) {
 }
 
 func TestCommitsComeAsCommits(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	head := r.git("", "rev-parse", "HEAD")
 	state := r.agent(asAda + `echo two >a.txt; git commit -qam "second"; echo three >b; git add b; git commit -qm "third
@@ -116,6 +117,7 @@ func subjectsHash(t *testing.T, r *rig, state stateOf) string {
 }
 
 func TestNoCommitsTakeNoSandbox(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	other := newRig(t, nil).agent("mkdir -p x/y; echo >x/y/HEAD")
 	r.cfg.DataDir = "/proc" // so that no sandbox can be made
@@ -128,6 +130,7 @@ func TestNoCommitsTakeNoSandbox(t *testing.T) {
 }
 
 func TestCommitsOfAllKindsOfRepositories(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{"a.txt": "one\n", "sub/b.txt": "one\n", "my lib/c.txt": "x"})
 	r.commitAll("sub")
 	r.commitAll("my lib")
@@ -168,6 +171,7 @@ func TestCommitsOfAllKindsOfRepositories(t *testing.T) {
 // What was fetched stays, whatever becomes of the agent's branch: a person may have meant
 // to merge it, and git notes nowhere what such a reference was.
 func TestWhatWasFetchedStays(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	fetch := func(script string) Fetched {
 		t.Helper()
@@ -195,6 +199,7 @@ func TestWhatWasFetchedStays(t *testing.T) {
 // A branch, or a submodule, may be called as a folder of git's: nothing but its reference
 // tells of its commits.
 func TestNamesThatAreGitsOwn(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{"lib/b.txt": "one\n"})
 	r.commitAll("lib")
 	r.git("", "init", "-q", "-b", "fix/logs/rotate")
@@ -216,6 +221,7 @@ func TestNamesThatAreGitsOwn(t *testing.T) {
 // A repository outside of the project has what the session wrote of it, whatever
 // that is; one that can't be shown has nothing, and says why.
 func TestWhereTheGitFolderIsOutside(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.git("", "worktree", "add", "-q", "-b", "tree", "tree")
 	inner := New(r.cfg)
@@ -247,6 +253,7 @@ func TestWhereTheGitFolderIsOutside(t *testing.T) {
 
 // The submodules of a linked working tree have their repositories outside as well.
 func TestWhatIsOutsideAndNotFetchedIsSaid(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{"lib/b.txt": "one\n"})
 	r.commitAll("lib")
 	r.git("", "init", "-q", "-b", "main")
@@ -278,6 +285,7 @@ func TestWhatIsOutsideAndNotFetchedIsSaid(t *testing.T) {
 }
 
 func TestShallowRepositories(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	r.git("", "commit", "-qm", "second", "--allow-empty")
 	shallow := newRig(t, nil)
@@ -293,6 +301,7 @@ func TestShallowRepositories(t *testing.T) {
 
 // Names are the agent's; what a person is told to type isn't.
 func TestHostileBranches(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	state := r.agent(asAda + `for b in '$(touch${IFS}pwned)' "a'b;c" "-x" "$(printf 'bi\342\200\256di')" "ok/then"; do
 		git update-ref "refs/heads/$b" $(git commit-tree -p HEAD -m "of $(printf 'x\033[31m')$b" HEAD^{tree}); done`)
@@ -318,6 +327,7 @@ func TestHostileBranches(t *testing.T) {
 
 // What the agent put into its repository runs in the sandbox, if at all.
 func TestHostileRepositories(t *testing.T) {
+	t.Parallel()
 	for name, trap := range map[string]string{
 		"hooks":      `for h in reference-transaction post-update pre-receive post-commit; do printf '#!/bin/sh\ntouch %s\n' "$OUT" >.git/hooks/$h; chmod +x .git/hooks/$h; done`,
 		"hooks path": `mkdir h; printf '#!/bin/sh\ntouch %s\n' "$OUT" >h/reference-transaction; chmod +x h/*; git config core.hooksPath h`,
@@ -347,6 +357,7 @@ func TestHostileRepositories(t *testing.T) {
 }
 
 func TestBrokenRepositories(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ trap, note string }{
 		"an object is gone":     {`git commit -qm two --allow-empty; t=$(git rev-parse HEAD~1); rm -rf .git/objects/$(echo $t | cut -c1-2)`, "can't read"},
 		"no objects at all":     {`rm -rf .git/objects/*`, "git can't read its new"},

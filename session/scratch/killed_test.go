@@ -88,6 +88,7 @@ func traces(dataDir, id string) string {
 }
 
 func TestConfigured(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"":                                   "[]",
 		"checks: []":                         "[]",

@@ -9,6 +9,7 @@ import (
 // Work isn't in branches alone: all stashes and notes are fetched, those of the agent's, and
 // what isn't is said.
 func TestStashesAndNotesAreFetched(t *testing.T) {
+	t.Parallel()
 	r := newRepository(t)
 	state := r.agent(asAda + `
 		echo 1 >>a.txt; git stash -q; echo 2 >>a.txt; git stash -q; git notes add -m note; git tag -am said v1

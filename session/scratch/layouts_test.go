@@ -27,6 +27,7 @@ func (r *rig) laid(files map[string]string) {
 // folders is theirs, the programs are scripts that do what the real ones do to find what
 // they run.
 func TestToolLayouts(t *testing.T) {
+	t.Parallel()
 	const says = "#!/bin/sh\necho ran $(basename $0) $1\n"
 	// Python's launchers of a virtual environment name its interpreter in the first line.
 	const asdf = "#!/bin/sh\n[ \"$1\" = exec ] && shift\ntool=$1; shift\nv=$(sed -n 's/^nodejs //p' ~/.tool-versions)\nexec ${ASDF_DATA_DIR:-~/.asdf}/installs/nodejs/$v/bin/$tool \"$@\"\n"
@@ -157,6 +158,7 @@ func TestToolLayouts(t *testing.T) {
 
 // No layout shows what has secrets, nor a folder that a link of the project's names.
 func TestToolLayoutsAreNarrow(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	r.laid(map[string]string{
 		".local/share/mise/shims/node": "-> ~/.local/bin/mise", ".local/bin/mise": "#!/bin/sh\n", ".config/mise/config.toml": "[env]\nTOKEN = \"secret\"\n",

@@ -28,6 +28,7 @@ func deletions(state *manifest.Manifest) Goes {
 
 // A file that the session deleted goes unseen where the plan doesn't delete it.
 func TestWhatAPlanLeavesOut(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
 	r.commitAll("")
 	state := r.agent(asAda + `git rm -q a.txt b.txt; git commit -qm x`)
@@ -41,6 +42,7 @@ func TestWhatAPlanLeavesOut(t *testing.T) {
 // What a merge would take is told by what the trees are, however the agent's git was
 // made to leave it out.
 func TestWhatAMergeWouldTake(t *testing.T) {
+	t.Parallel()
 	const left = "merged into main it deletes 1 file that the agent wasn't shown: key.txt; merged into main it deletes 2 files that this plan doesn't: b.txt, dir/c.txt"
 	for name, test := range map[string]struct{ does, want string }{
 		"an honest commit":         {`echo more >>a.txt; rm b.txt; git mv dir/c.txt dir/d.txt; echo n >n; git add -A; git commit -qm x`, ""},
@@ -81,6 +83,7 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 
 // Settings that the agent sees without their secrets are, to its git, changed.
 func TestSettingsWithoutTheirSecrets(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{"a.txt": "one\n", "shared.inc": "[url \"https://me:secret@example.org/\"]\n\tinsteadOf = ex:\n"})
 	r.commitAll("")
 	r.git("", "config", "include.path", "../shared.inc")
@@ -95,6 +98,7 @@ func TestSettingsWithoutTheirSecrets(t *testing.T) {
 
 // What isn't a content is put back as well.
 func TestModesAndSubmodulesThatArePutBack(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ does, want string }{
 		"a mode":                {`git update-index --chmod=-x a.txt`, "puts 1 file back to what had been there before: a.txt"},
 		"and another content":   {`echo new >a.txt; chmod -x a.txt; git add a.txt`, "puts 1 file back to what had been there before: a.txt"},
@@ -127,6 +131,7 @@ func TestModesAndSubmodulesThatArePutBack(t *testing.T) {
 // A branch of the same name is compared as well as what the person has checked out, and
 // what they changed meanwhile is git's to merge.
 func TestWhatAMergeWouldTakeFromOtherBranches(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n"})
 	r.commitAll("")
 	state := r.agent(asAda + `git rm -q --cached b.txt c.txt; git commit -qm x`)
@@ -144,6 +149,7 @@ func TestWhatAMergeWouldTakeFromOtherBranches(t *testing.T) {
 
 // A branch whose newest commit is one of another's is compared as well.
 func TestWhatABranchWithinAnotherWouldTake(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
 	r.commitAll("")
 	state := r.agent(asAda + `git rm -q --cached b.txt; git commit -qm without; git branch z; git add b.txt; git commit -qm with`)
@@ -156,6 +162,7 @@ func TestWhatABranchWithinAnotherWouldTake(t *testing.T) {
 
 // A git in the sandbox that packs nothing, or something else, leaves it untold, which is said.
 func TestWhatCantBeComparedIsSaid(t *testing.T) {
+	t.Parallel()
 	for name, does := range map[string]string{"nothing": ":", "nonsense": "echo nonsense", "a link": `ln -sf /etc/passwd /tmp/1.pack`, "none of them": `/usr/bin/git pack-objects -q --stdout </dev/null`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 // What the person has taken out of git since is ignored as well.
 func TestWhatAMergeWouldWriteOverThatGitHad(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{".env": "SECRET\n", "a.txt": "one\n"})
 	r.commitAll("")
 	state := r.agent(asAda + `echo FAKE >.env; git commit -qam x`)
@@ -24,6 +25,7 @@ func TestWhatAMergeWouldWriteOverThatGitHad(t *testing.T) {
 
 // Where there is no history in common a merge, or a pick, writes over all the same.
 func TestWhatIsWrittenOverWithoutAHistory(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		before func(r *rig)
 		does   string
@@ -49,6 +51,7 @@ func TestWhatIsWrittenOverWithoutAHistory(t *testing.T) {
 
 // What git ignores it has no copy of, and writes over: a plan says so first.
 func TestWhatAMergeWouldWriteOver(t *testing.T) {
+	t.Parallel()
 	const over = "merged into main it writes over 1 file that git has no copy of: "
 	for name, test := range map[string]struct{ does, want string }{
 		"a hidden file":             {`echo FAKE >.env; git add -f .env`, over + ".env"},

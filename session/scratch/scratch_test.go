@@ -40,6 +40,7 @@ func newRig(t testing.TB, list map[string]string) *rig {
 // rigIn is newRig below a folder, in which there may be one already.
 func rigIn(t testing.TB, dir string, list map[string]string) *rig {
 	t.Helper()
+	must.Sampled(t)
 	r := &rig{TB: t, project: filepath.Join(dir, "project")}
 	home, data := filepath.Join(dir, "home"), filepath.Join(dir, "data")
 	for _, d := range []string{r.project, home, data} {
@@ -114,6 +115,7 @@ func (r *rig) check(state *manifest.Manifest, command string) api.CheckResult {
 }
 
 func TestChecksSucceedAndFail(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, map[string]string{"a.txt": "host\n", "gone.txt": "host\n"})
 	state := r.agent("echo agent >a.txt; rm gone.txt; mkdir new; echo more >new/file")
 	for command, want := range map[string]struct {

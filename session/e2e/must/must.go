@@ -1,7 +1,11 @@
 // Package must has tests end where they can't go on. It may be used from many goroutines.
 package must
 
-import "errors"
+import (
+	"errors"
+	"hash/fnv"
+	"testing"
+)
 
 // T is a test, a benchmark, or one of a property's.
 type T interface {
@@ -14,6 +18,18 @@ func OK(t T, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Sampled goes on with one of four tests in short runs, which are those with the race
+// detector: tests that are much alike have the same goroutines meet. A test's name says which,
+// so that it is always the same; the whole run has all.
+func Sampled(t testing.TB) {
+	t.Helper()
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(t.Name())) // it never fails
+	if testing.Short() && sum.Sum32()%4 != 0 {
+		t.Skip("the whole run has it")
 	}
 }
 
