@@ -25,6 +25,9 @@ func TestSelfBesideManyFiles(t *testing.T) {
 		f.Close()
 	}
 	for _, f := range open[230:260] {
+		if f.Fd() < 253 || f.Fd() > 257 { // the lowest that the program's own could have
+			continue
+		}
 		cmd := exec.Command(fmt.Sprintf("/proc/self/fd/%d", self.Fd()), "-test.run=^$")
 		cmd.ExtraFiles = []*os.File{f}
 		if err := cmd.Run(); err != nil {

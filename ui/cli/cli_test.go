@@ -110,6 +110,17 @@ func TestRemoveDamaged(t *testing.T) {
 	}
 }
 
+// A part of a name is enough to look at a session, not to remove it.
+func TestRemoveByAPart(t *testing.T) {
+	for _, more := range [][]string{nil, {"--force"}} {
+		a := serve(t, sessions(api.Session{ID: "one23456", Name: "two2", State: api.SessionEnded}))
+		out, code := a.run(append([]string{"rm", "two"}, more...)...)
+		if asked := a.requests(); code != cli.ExitUsage || !strings.Contains(out, "two2 (0) begins so") || len(asked) > 0 {
+			t.Errorf("exit %d, it asked %v\n%s", code, asked, out)
+		}
+	}
+}
+
 // What a session refuses exits with 3, what isn't there with 1, and either is
 // said in its words.
 func TestRefusals(t *testing.T) {

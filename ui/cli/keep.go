@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +26,12 @@ func remove(connect Connect) *cobra.Command {
 			if force && len(args) == 1 && word != "" && errors.As(err, &none) && none.Code == api.CodeNotFound { // its row may be gone
 				s, err = api.Session{ID: word, Name: word}, nil
 			}
-			if err == nil && !force {
+			switch whole := []string{s.Name, s.ID, fmt.Sprint(s.Number)}; {
+			case err != nil:
+				return err
+			case !slices.Contains(whole, word):
+				return fmt.Errorf("%w: no session is %s, though %s (%d) begins so: name what is to go in full", ErrUsage, api.Escape(word), s.Name, s.Number)
+			case !force:
 				err = c.loses(s)
 			}
 			if err != nil {
@@ -50,30 +57,24 @@ func remove(connect Connect) *cobra.Command {
 }
 
 // loses says what would be lost with a session, and how it isn't.
-func (c command) loses(listed api.Session) error {
-	s, err := c.client.Session(c.ctx, listed.ID) // a list doesn't have all
-	if err != nil && listed.State != "" {
+func (c command) loses(s api.Session) error {
+	if s.State == "" {
+		return fmt.Errorf("what session %s left can't be told, since its row is damaged: stepbox verify --all --repair makes it again, --force removes it", s.ID)
+	}
+	s, err := c.client.Session(c.ctx, s.ID) // a list doesn't have all
+	if err != nil {
 		return err
-	} else if err != nil {
-		s = listed // its row is damaged
 	}
-	what, how := "", ""
+	var what []string
+	how := "stepbox diff " + s.ID + " shows them"
 	if n := s.Unapplied; n > 0 {
-		what, how = "changes that were never applied and would be lost ("+files(n)+")", "stepbox diff "+s.ID+" shows them, --force removes them"
-	}
-	if s.Unfetched != "" && what != "" {
-		what, how = what+" and ", "stepbox apply "+s.ID+" --commits writes and fetches them, --force removes them"
-	} else if s.Unfetched != "" {
-		how = "stepbox apply " + s.ID + " --commits fetches it, --force removes it"
+		what = append(what, "changes that were never applied and would be lost ("+files(n)+")")
 	}
 	if s.Unfetched != "" {
-		what += "what was never fetched and would be lost (" + s.Unfetched + ")"
+		what, how = append(what, "what was never fetched and would be lost ("+s.Unfetched+")"), "stepbox apply "+s.ID+" --commits fetches it"
 	}
-	switch {
-	case s.State == "":
-		return fmt.Errorf("what session %s left can't be told, since its row is damaged: stepbox verify --all --repair makes it again, --force removes it", s.ID)
-	case what != "":
-		return fmt.Errorf("session %s (%d) has %s: %s", s.Name, s.Number, what, how)
+	if len(what) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("session %s (%d) has %s: %s, --force removes the session", s.Name, s.Number, strings.Join(what, " and "), how)
 }
