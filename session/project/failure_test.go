@@ -437,7 +437,7 @@ func TestAsUnprivileged(t *testing.T) {
 	must.OK(t, err)
 	defer os.RemoveAll(home)
 	must.OK(t, os.Mkdir(filepath.Join(home, "tmp"), 0o700), os.Chown(home, otherUID, otherUID), os.Chown(filepath.Join(home, "tmp"), otherUID, otherUID))
-	args := []string{"-test.v=" + fmt.Sprint(testing.Verbose()), "-test.timeout=8m", "-rapid.nofailfile", "-test.skip=^(TestManyFiles|TestEditorAnywhere)$"}
+	args := []string{"-test.v=" + fmt.Sprint(testing.Verbose()), "-test.timeout=8m", "-rapid.nofailfile", "-test.skip=^Test(ManyFiles|EditorAnywhere|LivingEditor|LivingWriter|KilledAnywhere|CancelledAnywhere)$"}
 	if r := flag.Lookup("test.run").Value.String(); r != "" {
 		args = append(args, "-test.run="+r)
 	}
