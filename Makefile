@@ -1,5 +1,5 @@
 # Shortcuts; everything works without make too.
-.PHONY: build check test bench agents agents-latest
+.PHONY: build check test race bench agents agents-latest
 
 # Where the agents are that tests run for real, as STEPBOX_AGENTS has it there.
 STEPBOX_AGENTS ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/stepbox-agents
@@ -11,7 +11,10 @@ check:
 	.ci/run
 
 test:
-	go test ./...
+	go test -timeout 30m ./...
+
+race:
+	go test -race -timeout 60m ./...
 
 bench:
 	go test -run '^$$' -bench . ./runner/... ./store/... ./session/...
