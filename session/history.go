@@ -68,7 +68,7 @@ func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err
 		if err := g.Alone(all); err != nil {
 			return nil, false, err
 		}
-		return nil, true, s.putBack(ctx)
+		return nil, true, s.putBack(ctx, all)
 	}
 	if _, err := g.Take(s.past.Session.Resumed + 1); err != nil {
 		return nil, false, err
@@ -238,7 +238,7 @@ func head(c git.Checked) string {
 
 // putBack has all that git has be as it was when what git is was taken over: what the
 // project has by now is the person's, and not this session's to commit.
-func (s *Session) putBack(ctx context.Context) error {
+func (s *Session) putBack(ctx context.Context, all []*frozen.Wrote) error {
 	g, options := s.outfit.Git, s.baseOptions()
 	taken, _, err := frozen.Load(g.Folder)
 	if err != nil {
@@ -259,7 +259,18 @@ func (s *Session) putBack(ctx context.Context) error {
 			s.past.gitWords = append(s.past.gitWords, "git: "+api.Escape(dir)+" has another commit checked out in the project by now, and its files show through, since the project's git ignores it: what the agent commits there could hold them")
 		}
 	}
-	list := frozen.Since(then, now, covered(s.past.found.Manifest), s.added(options.Person))
+	staged, err := s.staged(all)
+	if err != nil {
+		return err
+	}
+	list, theirs := frozen.Since(then, now, covered(s.past.found.Manifest), s.added(options.Person)), []string(nil)
+	list = slices.DeleteFunc(list, func(b frozen.Back) bool {
+		took := s.took(staged, b.Path)
+		if took {
+			theirs = append(theirs, b.Path)
+		}
+		return took
+	})
 	list, made := s.checkedOut(ctx, list)
 	lost, err := g.PutBack(ctx, list, frozen.Contents{Blobs: s.blobs, Body: func(ctx context.Context, e *manifest.Entry) ([]byte, error) {
 		return s.files.Read(ctx, &diff.File{Entry: *e}, maxPutBack)
@@ -267,13 +278,13 @@ func (s *Session) putBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.sayBack(list, lost, made)
+	s.sayBack(list, lost, made, theirs)
 	return nil
 }
 
 // sayBack says what became of what git has: what of it can't be had any more, and what git
 // has in another form.
-func (s *Session) sayBack(list []frozen.Back, lost, made []string) {
+func (s *Session) sayBack(list []frozen.Back, lost, made, theirs []string) {
 	say := func(words, of string) { s.past.gitWords = append(s.past.gitWords, fmt.Sprintf(words, of)) }
 	if len(list) > len(lost) {
 		say("what git has is here as it was when the session began; the project has it otherwise by now: %s", fewOf(list, backPath))
@@ -283,6 +294,9 @@ func (s *Session) sayBack(list []frozen.Back, lost, made []string) {
 	}
 	if len(made) > 0 {
 		say("what the project has by now shows through, since git has something else than it checks out there, by a filter or an encoding: %s: what the agent commits could hold it", few(made))
+	}
+	if len(theirs) > 0 {
+		say("what the project has by now shows through, since the agent's git took over what you had made there meanwhile: %s", few(theirs))
 	}
 }
 

@@ -3,7 +3,10 @@ package session
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/scan"
+	"stepbox/session/frozen"
 )
 
 // both are files that the person's git has in another way than the session's, where the
@@ -40,11 +44,15 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 		if git.CheckedOut(at, g.Of) == git.CheckedOut(at, git.Here) {
 			continue
 		}
-		others, err := otherwise(git.OpenAs(at, git.Person{}, g.Of), git.Open(at, git.Person{}))
+		now, _, err := git.Open(at, git.Person{}).Index()
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range others {
+		others, err := otherwise(git.OpenAs(at, git.Person{}, g.Of), now)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range slices.Sorted(maps.Keys(others)) {
 			if p = path.Join(dir, p); !covers(p) {
 				continue
 			}
@@ -60,40 +68,66 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 	return paths, nil
 }
 
-// otherwise are the paths, from a project's folder, that two indexes have in another way.
-func otherwise(was, is *git.Repository) ([]string, error) {
+// otherwise are the paths, from a folder, that a repository's index and another have in
+// another way, and what the other has there; nil for nothing.
+func otherwise(was *git.Repository, now []git.Entry) (map[string]*git.Entry, error) {
 	then, _, err := was.Index()
 	if err != nil {
 		return nil, err
 	}
-	now, _, err := is.Index()
-	if err != nil {
-		return nil, err
-	}
-	had := map[string]*git.Entry{}
+	had, differ := map[string]*git.Entry{}, map[string]*git.Entry{}
 	for i := range then {
 		had[then[i].Path] = &then[i]
 	}
-	differ := map[string]bool{}
 	for i := range now {
 		e := &now[i]
 		if h := had[e.Path]; h == nil || h.Mode != e.Mode || !bytes.Equal(h.Hash, e.Hash) {
-			differ[e.Path] = true
+			differ[e.Path] = e
 		}
 		delete(had, e.Path)
 	}
 	for p := range had {
-		differ[p] = true
+		differ[p] = nil
 	}
-	_, prefix := is.Root()
-	var paths []string
-	for _, p := range slices.Sorted(maps.Keys(differ)) {
+	_, prefix := was.Root()
+	paths := map[string]*git.Entry{}
+	for p, e := range differ {
 		in, err := filepath.Rel(path.Join(".", prefix), strings.TrimSuffix(p, "/"))
 		if err == nil && filepath.IsLocal(in) {
-			paths = append(paths, in)
+			paths[in] = e
 		}
 	}
 	return paths, nil
+}
+
+// staged is what the agent's git has in another way than it was taken over, by path from
+// the project; nil for nothing.
+func (s *Session) staged(all []*frozen.Wrote) (map[string]*git.Entry, error) {
+	g, has := s.outfit.Git, map[string]*git.Entry{}
+	for _, w := range all {
+		if w.Index == nil {
+			continue
+		}
+		others, err := otherwise(git.OpenAs(filepath.Join(g.Project, w.Tree), git.Person{}, g.Of), w.Index)
+		if err != nil {
+			return nil, err
+		}
+		for p, e := range others {
+			has[path.Join(w.Tree, p)] = e
+		}
+	}
+	return has, nil
+}
+
+// took says whether the agent's git took a path over as the person had made it meanwhile:
+// what that had been is another than what it has, and would be committed as the agent's.
+func (s *Session) took(staged map[string]*git.Entry, p string) bool {
+	e, differs := staged[p]
+	if e != nil {
+		return e.MTime != git.Stamp{} // else no file was as that
+	}
+	_, err := os.Lstat(filepath.Join(s.outfit.Git.Project, p))
+	return differs && errors.Is(err, fs.ErrNotExist)
 }
 
 // meets says whether the project has something else of the person's at a path than the
