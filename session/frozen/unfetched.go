@@ -141,7 +141,7 @@ func (s written) words(tips []tip, known map[string]bool) (words []string) {
 const stash = "stash"
 
 // tips are what leads to commits, but for those that something led to when the repository was
-// taken: branches first, then what is checked out without one, then tags, then stashes.
+// taken: branches first, then what is checked out without one, then tags, stashes and the rest.
 func (s written) tips() (out []tip) {
 	was, err := os.OpenRoot(s.layer)
 	known := map[string]bool{}
@@ -171,10 +171,16 @@ func leading(root *os.Root, dir string) []tip {
 		}
 		return out
 	}
-	return slices.Concat(of("refs/heads/", ""), heads(root, dir), of("refs/tags/", "the tag "), of("refs/notes/", "the notes "), stashes(root, dir))
+	return slices.Concat(of("refs/heads/", ""), heads(root, dir), of("refs/tags/", "the tag "), of("refs/notes/", "the notes "), stashes(root, dir), of("refs/", "refs/"))
 }
 
-// branches are a repository's branches, tags and notes.
+// Autostashes are files in which git keeps what a merge or a rebase under way put aside.
+var Autostashes = []string{"MERGE_AUTOSTASH", "rebase-merge/autostash", "rebase-apply/autostash"}
+
+// Foreign are references to what others made, and those that are told of by themselves.
+var Foreign = []string{"refs/remotes/", "refs/prefetch/", "refs/stepbox/", "refs/stash/"}
+
+// branches are a repository's branches, tags and notes, and what else it has names for.
 func branches(root *os.Root, dir string) map[string]string {
 	named := map[string]string{}
 	for line := range strings.Lines(text(root, path.Join(dir, "packed-refs"))) {
@@ -182,15 +188,16 @@ func branches(root *os.Root, dir string) map[string]string {
 			named[name] = hash
 		}
 	}
-	for _, below := range []string{"refs/heads", "refs/tags", "refs/notes"} {
-		_ = fs.WalkDir(root.FS(), path.Join(dir, below), func(at string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() && len(named) < maxTips {
-				rel, _ := filepath.Rel(dir, at) // it is below
-				named[rel] = strings.TrimSpace(text(root, at))
-			}
-			return nil // what can't be read is of no use
-		})
-	}
+	_ = fs.WalkDir(root.FS(), path.Join(dir, "refs"), func(at string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && len(named) < maxTips {
+			rel, _ := filepath.Rel(dir, at) // it is below
+			named[rel] = strings.TrimSpace(text(root, at))
+		}
+		return nil // what can't be read is of no use
+	})
+	maps.DeleteFunc(named, func(ref, _ string) bool {
+		return slices.ContainsFunc(Foreign, func(prefix string) bool { return strings.HasPrefix(ref+"/", prefix) })
+	})
 	return named
 }
 
@@ -204,16 +211,18 @@ func stashes(root *os.Root, dir string) (out []tip) {
 	return out
 }
 
-// heads are the commits that are checked out without a branch.
+// heads are the commits that are checked out without a branch, and what git put aside.
 func heads(root *os.Root, dir string) (out []tip) {
 	trees := listed(root, path.Join(dir, "worktrees"))
-	at := []string{path.Join(dir, "HEAD")}
+	in := []string{dir}
 	for _, d := range trees[:min(len(trees), maxTips)] {
-		at = append(at, path.Join(dir, "worktrees", d.Name(), "HEAD"))
+		in = append(in, path.Join(dir, "worktrees", d.Name()))
 	}
-	for _, head := range at {
-		if hash := strings.TrimSpace(text(root, head)); isHash(hash) {
-			out = append(out, tip{"no branch", hash})
+	for i, name := range append([]string{"HEAD"}, Autostashes...) {
+		for _, tree := range in {
+			if hash := strings.TrimSpace(text(root, path.Join(tree, name))); isHash(hash) {
+				out = append(out, tip{[]string{"no branch", stash}[min(i, 1)], hash})
+			}
 		}
 	}
 	return out

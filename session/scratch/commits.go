@@ -16,6 +16,7 @@ import (
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/frozen"
 )
 
 // Commits are those of a state that the project's repositories on the host don't
@@ -174,16 +175,25 @@ for dir; do
 	i=$((i+1)); n=/tmp/$i
 `
 
+var (
+	autostashes = strings.Join(frozen.Autostashes, " ")
+	foreign     = strings.Join(frozen.Foreign, `\|`)
+)
+
 // listScript lists what leads to commits, and which of those are new: neither the host
 // has them, nor had it when the session took its git over.
-const listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end) %(refname)'
+var listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end) %(refname)'
 	{
 		g for-each-ref --format="$form" refs/heads &&
 		for head in "$dir"/HEAD "$dir"/worktrees/*/HEAD; do
 			[ ! -f "$head" ] || [ -h "$head" ] || printf '%s HEAD\n' "$(head -n 1 "$head")"
 		done &&
 		g for-each-ref --format="$form" refs/tags refs/notes &&
-		if g rev-parse -q --verify refs/stash >/dev/null; then g log -g --format='%H %gD' refs/stash | grep -vFf $n.was || :; fi
+		if g rev-parse -q --verify refs/stash >/dev/null; then g log -g --format='%H %gD' refs/stash | grep -vFf $n.was || :; fi &&
+		for own in "$dir" "$dir"/worktrees/*; do for file in ` + autostashes + `; do
+			[ ! -f "$own/$file" ] || [ -h "$own/$file" ] || printf '%s refs/stash@{autostash}\n' "$(head -n 1 "$own/$file")"
+		done; done &&
+		g for-each-ref --format="$form/" | grep -v ' \(` + foreign + `\)' | sed 's,/$,,'
 	} >$n.refs 2>$n.said &&
 		g cat-file --batch-check='%(objectname) %(objecttype)' <$n.has >$n.there 2>>$n.said &&
 		sed -n 's/^\([0-9a-f]\{40,64\}\) .*/\1/p' $n.refs >$n.ask &&

@@ -122,6 +122,10 @@ func (s *Scratch) began(ctx context.Context, r *repository) string {
 	if failure == nil { // else there was no commit yet
 		refs = append(refs, head...)
 	}
+	for _, name := range frozen.Autostashes {
+		hash, _ := git.ReadFile(filepath.Join(dir, name), maxSubject) // there is none but in the midst of a merge or a rebase
+		refs = fmt.Appendf(refs, "\n%s\n", hash)
+	}
 	var out strings.Builder
 	for line := range strings.Lines(string(refs)) {
 		if hash, name, _ := strings.Cut(strings.TrimSpace(line), " "); isHash(hash) && !strings.HasPrefix(name, ours) {
