@@ -2,6 +2,7 @@ package frozen
 
 import (
 	"bufio"
+	"cmp"
 	"compress/zlib"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -53,7 +55,7 @@ func (g Git) Unfetched(has Has) string {
 		defer root.Close()
 		for _, at := range g.taken() {
 			s := written{dir: at, root: root, layer: g.in(at), folder: folderOf(at)}
-			words = append(words, s.unfetched(at, has)...)
+			words = append(append(words, s.unfetched(at, has)...), g.Beside(at)...)
 		}
 	}
 	if root, err := os.OpenRoot(g.outerUpper()); err == nil && g.Outer != "" {
@@ -63,10 +65,54 @@ func (g Git) Unfetched(has Has) string {
 		if len(outer) > 0 && g.Gone() {
 			outer = append(outer, "which can't be fetched before the project is a working tree of its repository again (git worktree repair)")
 		}
-		words = append(words, outer...)
+		words = append(append(words, outer...), g.Beside("")...)
 	}
 	return strings.Join(words, ", ")
 }
+
+// apart are folders of a repository's in which git has what it names by hashes itself, or
+// other repositories.
+var apart = map[string]bool{
+	"objects":   true,
+	"modules":   true,
+	"worktrees": true,
+}
+
+// Beside says in words what a session's git has beside a repository's own objects, as a filter
+// does that has git keep a pointer to what it was given (git-lfs, git-annex): files in folders
+// there that are named by a hash, and that the person's has not. No commit brings them.
+func (g Git) Beside(repository string) (words []string) {
+	upper, dir, host := filepath.Join(g.Folder, "upper"), repository, filepath.Join(g.Project, repository)
+	if repository == "" {
+		upper, dir, host = g.outerUpper(), ".", g.Outer
+	}
+	root, err := os.OpenRoot(upper)
+	if err != nil {
+		return nil // it wrote nothing
+	}
+	defer root.Close()
+	found := map[string]int{} // by folder
+	_ = fs.WalkDir(root.FS(), dir, func(at string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, at) // it is below
+		if err != nil {
+			return nil // what can't be read is of no use
+		}
+		if apart[rel] && d.IsDir() {
+			return fs.SkipDir
+		}
+		if named := hashed.FindStringSubmatch(rel); named != nil && d.Type().IsRegular() && !exists(filepath.Join(host, rel)) {
+			found[named[1]]++
+		}
+		return nil
+	})
+	for _, folder := range slices.Sorted(maps.Keys(found)) {
+		words = append(words, api.Counted(found[folder], "content")+" in "+api.Escape(api.Trim(path.Join(cmp.Or(repository, ".git"), folder), 100))+", which no apply fetches: push it from the session")
+	}
+	return words
+}
+
+// hashed matches files that are named by a hash, and the folder that they are in.
+var hashed = regexp.MustCompile("^([^/]+)/(?:.*/)?[^/]*[0-9a-f]{32}[^/]*$")
 
 // taken are the repositories in the project, and the project's own folder, which the agent may
 // have made.

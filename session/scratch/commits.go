@@ -320,6 +320,7 @@ func (s *Scratch) unfetched(ctx context.Context, r *repository, prefix string) (
 	if n, err := strconv.Atoi(strings.TrimSpace(string(logged))); err == nil && n > 0 {
 		out = append(out, "not fetched: "+api.Counted(n, "commit")+" that only its logs name, as after an amend, a reset or a rebase")
 	}
+	out = append(out, s.beside(r)...)
 	tags, err := git.ReadFile(prefix+"tags", maxRefs)
 	if err != nil {
 		return nil, err

@@ -109,6 +109,21 @@ func (s *Scratch) frozen(r *repository, dir string) string {
 	return ""
 }
 
+// beside says what the agent's git has beside its objects, and isn't fetched.
+func (s *Scratch) beside(r *repository) (out []string) {
+	g, at := frozen.Git{Project: s.cfg.Workspace, Folder: s.cfg.Folder}, r.dir
+	switch outer, _ := git.Outer(s.cfg.Workspace); { // else there is none
+	case at == outer:
+		g.Outer, at = outer, ""
+	case filepath.IsAbs(at):
+		return nil // of a submodule of it nobody can tell
+	}
+	for _, words := range g.Beside(at) {
+		out = append(out, "not fetched: "+words)
+	}
+	return out
+}
+
 // began are the commits that the session had from the host then, by line. The host's
 // branches may have gone on, or back, and still they aren't the agent's.
 func (s *Scratch) began(ctx context.Context, r *repository) string {
