@@ -325,27 +325,36 @@ func (s *Session) checkedOut(ctx context.Context, list []frozen.Back) (plain []f
 }
 
 // converted notes of which of some paths of a repository, each with a NUL behind it, git has
-// something else than it checks out: of all of them, if git can't say.
+// something else than it checks out: of all of them, if git can't say. The attributes may have
+// become others since the repository was taken over, and what there is has both.
 func (s *Session) converted(ctx context.Context, repository, paths string, is map[string]bool) {
-	project := s.outfit.Git.Project
+	g := s.outfit.Git
+	project := g.Project
 	root, dir := git.Above(filepath.Join(project, repository))
 	if dir == "" { // it is gone from the project, and with it what converts
 		return
 	}
-	cmd, err := outfit.Git(ctx, project, dir, s.cfg.Home, s.cfg.Env, "check-attr", "-z", "--stdin", "filter", "working-tree-encoding")
-	var out []byte
-	if err == nil {
-		cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+root), strings.NewReader(paths)
-		out, err = cmd.Output()
+	env := []string{
+		"GIT_DIR=" + dir,
+		"GIT_WORK_TREE=" + root,
+		"GIT_INDEX_FILE=" + filepath.Join(g.Of(dir), "index"),
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(g.Of(dir), "objects"),
 	}
-	if err != nil {
-		s.log.Warn("git doesn't say which files it converts", "repository", repository, "error", err)
-		for path := range strings.SplitSeq(paths, "\x00") {
-			is[path] = true
+	var said []string
+	for _, which := range [][]string{nil, {"--cached"}} { // those of now, and those of then
+		args := slices.Concat([]string{"check-attr", "-z", "--stdin"}, which, []string{"filter", "working-tree-encoding"})
+		cmd, err := outfit.Git(ctx, project, dir, s.cfg.Home, s.cfg.Env, args...)
+		var out []byte
+		if err == nil {
+			cmd.Env, cmd.Stdin = append(cmd.Env, env...), strings.NewReader(paths)
+			out, err = cmd.Output()
 		}
-		return
+		if err != nil {
+			s.log.Warn("git doesn't say which files it converts", "repository", repository, "error", err)
+			out = []byte(strings.ReplaceAll(paths, "\x00", "\x00filter\x00unknown\x00"))
+		}
+		said = append(said, strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")...)
 	}
-	said := strings.Split(string(out), "\x00")
 	for i := 0; i+2 < len(said); i += 3 {
 		is[said[i]] = is[said[i]] || !slices.Contains([]string{"unspecified", "unset", "set"}, said[i+2])
 	}
