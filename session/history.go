@@ -74,11 +74,11 @@ func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err
 		return nil, false, err
 	}
 	goes := g.Drop(all)
-	return func(path string, e *manifest.Entry) bool {
+	return func(path string, e *manifest.Entry, moved bool) bool {
 		if project.Never(path) != "" {
 			return goes(path)
 		}
-		return settled(path, e)
+		return settled(path, e, moved)
 	}, false, nil
 }
 
@@ -121,14 +121,14 @@ func (s *Session) ownHistory(ctx context.Context, all []*frozen.Wrote, applied s
 // in the project since is the person's.
 func (s *Session) applied(ctx context.Context) (scan.Drop, error) {
 	if s.cfg.Applied == nil {
-		return func(string, *manifest.Entry) bool { return false }, nil
+		return func(string, *manifest.Entry, bool) bool { return false }, nil
 	}
 	return s.cfg.Applied(ctx, s.cfg.ID)
 }
 
 // merged says whether all that the session's git wrote is in what the project has checked
 // out by now, and no history of its own any more. Then files are settled, too, that are as
-// the session's newest commit has them.
+// the session's newest commit has them, also those that the person took back after it.
 func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, own bool, err error) {
 	had := map[string][]byte{} // hashes, by path; nil: it has nothing there
 	for _, w := range all {
@@ -139,10 +139,12 @@ func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.
 			s.heads(w, had)
 		}
 	}
-	return func(path string, e *manifest.Entry) bool {
+	committed, err := s.staged(all)
+	return func(path string, e *manifest.Entry, moved bool) bool {
 		hash, known := had[path]
-		return applied(path, e) || known && s.is(ctx, e, hash)
-	}, false, nil
+		_, ours := committed[path]
+		return applied(path, e, moved) || known && s.is(ctx, e, hash) && (ours || moved)
+	}, false, err
 }
 
 // holds says whether what the project has checked out has all that the session's git

@@ -150,5 +150,5 @@ func (s *Session) meets(ctx context.Context, p string, old *diff.File, changed b
 			return false, err
 		}
 	}
-	return !settled(p, e), nil
+	return !settled(p, e, true), nil
 }

@@ -128,15 +128,17 @@ func (a *Applier) Settled(ctx context.Context, id string) (scan.Drop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(path string, e *manifest.Entry) bool {
+	return func(path string, e *manifest.Entry, moved bool) bool {
 		written, by, ok := last(all, path)
 		want := project.Of(e)
 		if e.Kind == manifest.KindWhiteout {
 			want = project.State{}
 		}
 		switch p := by.part; {
-		case !ok || written.Same(want):
-			return ok
+		case !ok || !moved:
+			return false
+		case written.Same(want):
+			return true
 		case !slices.Contains(by.merged, api.KeyOf(path)) || len(p.Actions)+len(p.Without)+len(p.Files) > 0:
 			return false
 		}

@@ -25,8 +25,7 @@ import (
 //
 // Of a folder named .git, which is of one piece, goes only what drop says, whatever the
 // lower has, and nothing below a folder that hides the lower's or that the sandbox made.
-// Drop is asked of other files, too, that the lower has otherwise than the upper and
-// otherwise than it had when they were first seen. A nil drop says nothing. The overlay must not be mounted, nor may anyone
+// Drop is asked of other files, too, that the lower has otherwise than the upper. A nil drop says nothing. The overlay must not be mounted, nor may anyone
 // write to the upper. The last Scan says what is there. Keep is called with the
 // state that will be left before anything goes, and an error of its keeps
 // everything: who finds more in the upper after a crash finds what makes no
@@ -65,8 +64,9 @@ func (s *Scanner) Release(ctx context.Context, drop Drop, keep func(left *manife
 	return gone, nil
 }
 
-// Drop says whether something of the upper goes though the lower hasn't got it.
-type Drop func(path string, e *manifest.Entry) bool
+// Drop says whether something of the upper goes though the lower hasn't got it; moved, whether
+// that has something else there than when it was first seen.
+type Drop func(path string, e *manifest.Entry, moved bool) bool
 
 // releaser lists what can be released.
 type releaser struct {
@@ -149,7 +149,7 @@ func (r *releaser) history(path string, n, was *manifest.Node, low *lower.Folder
 			}
 			continue
 		}
-		if !r.drop(at, &c.Entry) {
+		if !r.drop(at, &c.Entry, true) {
 			stays = append(stays, c)
 			continue
 		}
@@ -332,26 +332,27 @@ func (s *Scanner) remove(e released) bool {
 	return unix.Unlinkat(at, name, 0) == nil
 }
 
-// superseded says whether what the upper has goes for what the lower has become since it
-// was first seen.
+// superseded says whether what the upper has goes for what the lower has become, where neither
+// is, or was, a folder. It stays where the lower's can't be read: the base would lack its content.
 func (r *releaser) superseded(path string, n, base *manifest.Node, e *lower.Entry, low *lower.Folder) bool {
-	return r.drop != nil && n.Kind != manifest.KindDir && r.moved(base, e, low) && r.drop(path, &n.Entry)
+	folder := n.Kind == manifest.KindDir || e != nil && e.Kind == manifest.KindDir || base != nil && base.Kind == manifest.KindDir
+	if r.drop == nil || folder {
+		return false
+	}
+	if e != nil && e.Kind == manifest.KindFile && (e.Size > maxKeptHash || low.Hash(r.ctx, e) != nil || e.Unsaved != "") {
+		return false
+	}
+	return r.drop(path, &n.Entry, became(base, e))
 }
 
-// moved says whether the lower has something else by now than when it was first seen.
-// Folders are never said to.
-func (r *releaser) moved(base *manifest.Node, e *lower.Entry, low *lower.Folder) bool {
+// became says whether the lower has something else by now than when it was first seen.
+func became(base *manifest.Node, e *lower.Entry) bool {
 	if base == nil {
 		base = &manifest.Node{Entry: manifest.Entry{Kind: manifest.KindWhiteout}}
 	}
-	switch {
-	case base.Kind == manifest.KindDir:
-		return false
-	case e == nil:
+	if e == nil {
 		return base.Kind != manifest.KindWhiteout
-	case e.Kind == manifest.KindFile && (e.Size > maxKeptHash || low.Hash(r.ctx, e) != nil || e.Unsaved != ""):
-		return false
 	}
 	is, was := &e.Entry, &base.Entry
-	return is.Kind != manifest.KindDir && (is.Kind != was.Kind || is.Mode != was.Mode || is.Size != was.Size || is.Target != was.Target || is.Hash != was.Hash)
+	return is.Kind != was.Kind || is.Mode != was.Mode || is.Size != was.Size || is.Target != was.Target || is.Hash != was.Hash
 }

@@ -135,7 +135,10 @@ func TestReleaseWhatIsSuperseded(t *testing.T) {
 	put(host, "newer", "on", "own", "d/on", "made", ".git/refs/heads/main")
 	must(t, os.Remove(filepath.Join(host, "gone")))
 	var asked []string
-	paths, err := sc.Release(bg, func(path string, e *manifest.Entry) bool {
+	paths, err := sc.Release(bg, func(path string, e *manifest.Entry, moved bool) bool {
+		if !moved {
+			return false
+		}
 		asked = append(asked, path)
 		return path != "own" && path != ".git/HEAD"
 	}, func(*manifest.Manifest) error { return nil })
@@ -144,7 +147,7 @@ func TestReleaseWhatIsSuperseded(t *testing.T) {
 		t.Errorf("gone are %q, want %q", paths, want)
 	}
 	if slices.Contains(asked, "back") || slices.Contains(asked, "made back") {
-		t.Errorf("asked was of what the project has as it was: %q", asked)
+		t.Errorf("moved is said to be what the project has as it was: %q", asked)
 	}
 	now, _ := scanWith(t, sc, Options{})
 	d, err := diff.Compare(bg, nil, nil, now, diff.Options{})
