@@ -254,13 +254,7 @@ func (s *Session) putBack(ctx context.Context, all []*frozen.Wrote) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range g.Folders() {
-		at := filepath.Join(g.Project, dir)
-		recorded := slices.ContainsFunc(now.Repositories, func(r base.Repository) bool { return r.Path == dir })
-		if !recorded && git.CheckedOut(at, g.Of) != git.CheckedOut(at, git.Here) {
-			s.past.gitWords = append(s.past.gitWords, "git: "+api.Escape(dir)+" has another commit checked out in the project by now, and its files show through, since the project's git ignores it: what the agent commits there could hold them")
-		}
-	}
+	s.sayUnread(now)
 	staged, err := s.staged(all)
 	if err != nil {
 		return err
@@ -282,6 +276,24 @@ func (s *Session) putBack(ctx context.Context, all []*frozen.Wrote) error {
 	}
 	s.sayBack(list, lost, made, theirs)
 	return nil
+}
+
+// sayUnread says of which repositories it can't be told what git has, so that nothing of them
+// is put back.
+func (s *Session) sayUnread(now *base.Record) {
+	g := s.outfit.Git
+	for _, dir := range g.Folders() {
+		at := filepath.Join(g.Project, dir)
+		recorded := slices.ContainsFunc(now.Repositories, func(r base.Repository) bool { return r.Path == dir })
+		if !recorded && git.CheckedOut(at, g.Of) != git.CheckedOut(at, git.Here) {
+			s.past.gitWords = append(s.past.gitWords, "git: "+api.Escape(dir)+" has another commit checked out in the project by now, and its files show through, since the project's git ignores it: what the agent commits there could hold them")
+		}
+	}
+	for _, r := range now.Repositories {
+		if r.Unread != "" {
+			s.past.gitWords = append(s.past.gitWords, "git: it can't be told which files of the project it has ("+api.Escape(r.Unread)+"), and what they are by now shows through: what the agent commits could hold it")
+		}
+	}
 }
 
 // sayBack says what became of what git has: what of it can't be had any more, and what git

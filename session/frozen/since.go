@@ -128,12 +128,9 @@ func (s *since) known(p string, t tracked) {
 		return
 	}
 	b := Back{Path: p, Repository: t.repository}
-	switch {
-	case was == nil:
+	if was == nil {
 		b.Was, b.Blob = entryOf(t), t.Hash
-	case was.Unsaved != "":
-		return // nobody knows any more
-	default:
+	} else {
 		b.Was = was.Entry
 	}
 	s.out = append(s.out, b)
