@@ -31,6 +31,7 @@ const (
 	copied  how = iota // git, or a person's editor, may write it in place
 	linked             // git only ever replaces it: another name for the same file will do
 	objects            // as linked, and too much to be copied
+	beside             // another program's: as copied, but for what its name says the content of
 )
 
 // copier copies repositories' folders.
@@ -41,20 +42,29 @@ type copier struct {
 	layer  bool  // what is copied is a layer, in which a folder may hide what is behind it
 }
 
+// gits are folders of a repository's in which git itself has what may be named by hashes, or
+// other repositories: see gitrepository-layout(5).
+var gits = map[string]how{
+	"objects":    objects,
+	"refs":       linked,
+	"reftable":   linked,
+	"logs":       copied,
+	"lost-found": copied,
+	"modules":    copied,
+	"worktrees":  copied,
+}
+
 // below says what becomes of what is in a folder of another. Folders that are called as a
 // repository's may be a submodule's, or a log's, which git writes in place.
 func (h how) below(from, name string) how {
-	switch in := func(name string) bool { return exists(filepath.Join(from, name)) }; {
-	case h != copied:
+	in := func(name string) bool { return exists(filepath.Join(from, name)) }
+	if h == linked || h == objects || !in("HEAD") || !in("objects") && !in("commondir") {
 		return h
-	case !in("HEAD") || !in("objects") && !in("commondir"):
-		return copied
-	case name == "objects":
-		return objects
-	case name == "refs" || name == "reftable":
-		return linked
 	}
-	return copied
+	if as, own := gits[name]; own {
+		return as
+	}
+	return beside
 }
 
 // passing says whether a file is one that only lives while git is at work.
@@ -117,14 +127,14 @@ func (c *copier) entry(e fs.DirEntry, from, to string, h how) error {
 		return os.Symlink(target, to)
 	case !e.Type().IsRegular():
 		return nil
-	case h == copied:
+	case h == copied || h == beside && !hashed.MatchString(e.Name()):
 		return c.file(from, to)
 	}
 	err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, to, 0)
 	switch {
 	case err == nil || err == unix.ENOENT:
 		return err
-	case h == linked:
+	case h != objects:
 		return c.file(from, to)
 	}
 	return errApart

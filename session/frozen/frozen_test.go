@@ -164,9 +164,12 @@ func TestReftable(t *testing.T) {
 	}
 }
 
-// What is written in place isn't shared; what git only replaces is.
+// What is written in place isn't shared; what git only replaces is, and what another program
+// has there by its content's hash, which may be larger than all that is copied.
 func TestTake(t *testing.T) {
 	r := newRig(t)
+	hash := strings.Repeat("0123456789abcdef", 4)
+	r.host("git branch " + hash + "; mkdir -p .git/lfs/objects/01; truncate -s 1G .git/lfs/objects/01/" + hash + "; echo x >.git/lfs/cache")
 	r.host("git config user.name x; git remote add o https://me:secret@example.org/x; git gc -q; touch .git/index.lock .git/objects/pack/tmp_pack_x; mkdir .git/empty")
 	r.take()
 	in := filepath.Join(Layer(r.Folder), ".git")
@@ -181,7 +184,10 @@ func TestTake(t *testing.T) {
 	if err != nil || len(packs) != 1 || !same("objects/pack/"+filepath.Base(packs[0])) {
 		t.Errorf("the packs are %q, %v", packs, err)
 	}
-	if same("index") || same("config") || same("packed-refs") || same("HEAD") {
+	if !same("lfs/objects/01/" + hash) {
+		t.Error("what is named by its content's hash isn't shared")
+	}
+	if same("index") || same("config") || same("packed-refs") || same("HEAD") || same("lfs/cache") || same("logs/refs/heads/"+hash) {
 		t.Error("what git, or a person, writes in place is shared")
 	}
 	for _, gone := range []string{"index.lock", "objects/pack/tmp_pack_x"} {

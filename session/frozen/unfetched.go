@@ -70,14 +70,6 @@ func (g Git) Unfetched(has Has) string {
 	return strings.Join(words, ", ")
 }
 
-// apart are folders of a repository's in which git has what it names by hashes itself, or
-// other repositories.
-var apart = map[string]bool{
-	"objects":   true,
-	"modules":   true,
-	"worktrees": true,
-}
-
 // Beside says in words what a session's git has beside a repository's own objects, as a filter
 // does that has git keep a pointer to what it was given (git-lfs, git-annex): files in folders
 // there that are named by a hash, and that the person's has not. No commit brings them.
@@ -97,11 +89,12 @@ func (g Git) Beside(repository string) (words []string) {
 		if err != nil {
 			return nil // what can't be read is of no use
 		}
-		if apart[rel] && d.IsDir() {
+		if _, own := gits[rel]; own && d.IsDir() {
 			return fs.SkipDir
 		}
-		if named := hashed.FindStringSubmatch(rel); named != nil && d.Type().IsRegular() && !exists(filepath.Join(host, rel)) {
-			found[named[1]]++
+		folder, _, _ := strings.Cut(rel, "/")
+		if hashed.MatchString(rel) && d.Type().IsRegular() && !exists(filepath.Join(host, rel)) {
+			found[folder]++
 		}
 		return nil
 	})
@@ -111,8 +104,8 @@ func (g Git) Beside(repository string) (words []string) {
 	return words
 }
 
-// hashed matches files that are named by a hash, and the folder that they are in.
-var hashed = regexp.MustCompile("^([^/]+)/(?:.*/)?[^/]*[0-9a-f]{32}[^/]*$")
+// hashed matches files that are named by a hash.
+var hashed = regexp.MustCompile("[0-9a-f]{32}[^/]*$")
 
 // taken are the repositories in the project, and the project's own folder, which the agent may
 // have made.

@@ -23,6 +23,7 @@ func TestUnfetched(t *testing.T) {
 		"notes":            {agent: "git notes add -m n", want: "1 commit on the notes commits"},
 		"another name":     {agent: "git update-ref refs/wip/x $(git commit-tree -m x HEAD^{tree}); git update-ref refs/remotes/o/x $(git commit-tree -m y HEAD^{tree})", want: "1 commit on refs/wip/x"},
 		"put aside":        {agent: "git branch b; echo 2 >a; git commit -qam x; git switch -q b; echo 3 >a; git commit -qam y; echo 4 >>c; git add c; git merge -q --autostash main || true", want: "1 commit on b, 1 commit on main, 1 stash"},
+		"a hash as name":   {agent: commit + "git branch -m $(git hash-object a)", want: "1 commit on d00491fd7e5bb6fa28c517a0bb32b8b506539d4d"},
 		"packed names":     {agent: commit + "git pack-refs --all; " + commit, want: "2 commits on main"},
 		"packed":           {agent: commit + "git gc -q", want: "commits on main"},
 		"many":             {agent: "for i in 1 2 3 4 5 6 7; do git switch -qc b$i main; git commit -qm $i --allow-empty; done", want: "1 commit on b1, 1 commit on b2, 1 commit on b3, 1 commit on b4, 1 commit on b5, and 2 more"},
