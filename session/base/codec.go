@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -33,12 +34,13 @@ const maxOver = 64 << 20
 // Save keeps a record, and returns what Load takes. It is packed over an earlier one of
 // the project that was kept so by itself, and has to be kept as long; the zero hash is none.
 func (r *Record) Save(ctx context.Context, b content.Bodies, earlier content.Hash) (content.Hash, error) {
-	var head []byte
+	plain, head := r.encode(), []byte(nil)
 	options := []zstd.EOption{zstd.WithEncoderConcurrency(1)}
 	if !earlier.IsZero() {
 		if dict, err := unpacked(ctx, b, earlier); err == nil && len(dict) <= maxOver {
 			head = append([]byte(over), earlier[:]...)
-			options = append(options, zstd.WithEncoderDictRaw(1, dict), zstd.WithWindowSize(maxOver))
+			window := 1 << bits.Len(uint(len(dict)+len(plain))) // over both; it is allocated whole
+			options = append(options, zstd.WithEncoderDictRaw(1, dict), zstd.WithWindowSize(min(max(window, zstd.MinWindowSize), maxOver)))
 		}
 	}
 	enc, err := zstd.NewWriter(nil, options...)
@@ -46,7 +48,7 @@ func (r *Record) Save(ctx context.Context, b content.Bodies, earlier content.Has
 		return content.Hash{}, err
 	}
 	defer enc.Close() // it wrote to nothing
-	h, _, err := b.Put(ctx, bytes.NewReader(enc.EncodeAll(r.encode(), head)))
+	h, _, err := b.Put(ctx, bytes.NewReader(enc.EncodeAll(plain, head)))
 	if err != nil {
 		return h, fmt.Errorf("cannot keep what the project was: %w", err)
 	}
