@@ -338,7 +338,7 @@ func (b *planner) change(c *diff.Change) error {
 		return b.conflict(c, c.Path, has, want)
 	case c.Old != nil && c.Old.Kind == has.Kind && special(has.Kind):
 		b.left(c.Path, "the "+has.Kind.String()+" in the project stays: only files, folders and links are taken away or replaced")
-	case files.Still(c.Old, has) && !b.takenBack(c.Path, has, want) || b.ours(c.Path, has):
+	case (files.Still(c.Old, has) || b.ours(c.Path, has)) && !b.takenBack(c.Path, has, want):
 		b.step(c, has, want)
 	case !files.Still(c.Old, has) && !b.chosen && b.unchanged(c.Path, want):
 		b.left(c.Path, "it was changed in the project since it was applied, and the session has it as it was then")
