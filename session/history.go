@@ -95,7 +95,7 @@ func (s *Session) sayWhence(why string) {
 		words = "git: the project has " + head(is) + " checked out by now; " + why +
 			", and the session goes on from " + head(has) + ": what it commits is to be merged or picked"
 	}
-	if was != is {
+	if was != is || strings.HasPrefix(why, "both") {
 		s.past.gitWords = append(s.past.gitWords, words)
 	}
 }

@@ -44,7 +44,7 @@ func Outer(project string) (folder string, err error) {
 	if real, err := filepath.EvalSymlinks(metadata); err != nil || real != metadata {
 		return "", fmt.Errorf("there are symbolic links on the way to %q", metadata)
 	}
-	if info, err := os.Lstat(filepath.Join(root, ".git")); err != nil || info.Mode().IsRegular() && !leadsBack(metadata, root) {
+	if info, err := os.Lstat(filepath.Join(root, ".git")); err != nil || info.Mode().IsRegular() && Worktree(metadata) != root {
 		return "", fmt.Errorf("%q doesn't lead back to %q, as a linked working tree's or a submodule's folder does", metadata, root)
 	}
 	return folder, nil
@@ -54,20 +54,14 @@ func below(path, folder string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// leadsBack says whether a repository's folder names a working tree as its own:
-// that of a linked one in a file (gitrepository-layout(5)), that of a submodule in
-// its configuration.
-func leadsBack(metadata, root string) bool {
-	if data, err := ReadFile(filepath.Join(metadata, "gitdir"), 4096); err == nil {
-		return beside(metadata, strings.TrimSpace(string(data))) == filepath.Join(root, ".git")
-	}
-	return Worktree(metadata) == root
-}
-
-// Worktree is the working tree that a repository's folder has in its configuration, as a
-// submodule's has; "" for none.
+// Worktree is the working tree that a repository's folder says it is of, as a linked one's does
+// or, in its configuration, a submodule's; "" for none.
 func Worktree(metadata string) string {
-	data, err := ReadFile(filepath.Join(metadata, "config"), maxConfig)
+	data, err := ReadFile(filepath.Join(metadata, "gitdir"), maxConfig)
+	if err == nil {
+		return filepath.Dir(beside(metadata, string(data)))
+	}
+	data, err = ReadFile(filepath.Join(metadata, "config"), maxConfig)
 	to := core(data, "worktree", "")
 	if err != nil || to == "" {
 		return ""

@@ -34,12 +34,7 @@ func (w *Wrote) Own() bool { return w.Other || w.Index != nil || w.Tips != nil |
 
 // Wrote finds that by a state of a session's upper. Read reads a file of the state.
 func (g Git) Wrote(state *manifest.Manifest, read func(*manifest.Entry) ([]byte, error)) (all []*Wrote) {
-	of, trees := map[string]*Wrote{}, g.modules()
-	for _, at := range g.Repositories {
-		if filepath.Base(at) == ".git" {
-			trees[at] = filepath.Dir(at)
-		}
-	}
+	of, trees := map[string]*Wrote{}, g.trees()
 	for path, e := range state.All() {
 		repository, rest := innermost(trees, path)
 		if repository == "" || e.Kind == manifest.KindDir && !e.Opaque {
@@ -72,12 +67,16 @@ func (g Git) In(path string) (in, object bool) {
 	return false, false
 }
 
-// modules are the submodules' folders in the project's repositories, and where their
-// working trees are, both from the project.
-func (g Git) modules() map[string]string {
+// trees are the project's repositories, and the folders that submodules and linked working trees
+// have in them, and where their working trees are, both from the project.
+func (g Git) trees() map[string]string {
 	out := map[string]string{}
-	for _, at := range g.Repositories {
-		_ = filepath.WalkDir(g.in(filepath.Join(at, "modules")), func(path string, d fs.DirEntry, err error) error {
+	for i := range 2 * len(g.Repositories) {
+		at := g.Repositories[i/2]
+		if filepath.Base(at) == ".git" {
+			out[at] = filepath.Dir(at)
+		}
+		_ = filepath.WalkDir(g.in(filepath.Join(at, []string{"modules", "worktrees"}[i%2])), func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil || !d.IsDir(): // there are none, or none that the agent could use
 			case own[d.Name()] && exists(filepath.Join(filepath.Dir(path), "HEAD")): // else it is a submodule's name
@@ -105,12 +104,9 @@ var own = map[string]bool{
 
 // Folders are those in the project that are working trees, but for the project.
 func (g Git) Folders() (out []string) {
-	for _, tree := range g.modules() {
-		out = append(out, tree)
-	}
-	for _, at := range g.Repositories {
-		if dir := filepath.Dir(at); filepath.Base(at) == ".git" && dir != "." {
-			out = append(out, dir)
+	for _, tree := range g.trees() {
+		if tree != "." {
+			out = append(out, tree)
 		}
 	}
 	return out

@@ -210,7 +210,7 @@ func leading(root *os.Root, dir string) []tip {
 		}
 		return out
 	}
-	return slices.Concat(of("refs/heads/", ""), heads(root, dir), of("refs/tags/", "the tag "), of("refs/notes/", "the notes "), stashes(root, dir), of("refs/", "refs/"))
+	return slices.Concat(of("refs/heads/", ""), heads(root, dir), of("refs/tags/", "the tag "), of("refs/notes/", "the notes "), stashes(root, dir), of("refs/", "refs/"), of("worktrees/", "worktrees/"))
 }
 
 // Autostashes are files in which git keeps what a merge or a rebase under way put aside.
@@ -227,13 +227,15 @@ func branches(root *os.Root, dir string) map[string]string {
 			named[name] = hash
 		}
 	}
-	_ = fs.WalkDir(root.FS(), path.Join(dir, "refs"), func(at string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && len(named) < maxTips {
-			rel, _ := filepath.Rel(dir, at) // it is below
-			named[rel] = strings.TrimSpace(text(root, at))
-		}
-		return nil // what can't be read is of no use
-	})
+	for _, tree := range trees(root, dir) {
+		_ = fs.WalkDir(root.FS(), path.Join(tree, "refs"), func(at string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && len(named) < maxTips {
+				rel, _ := filepath.Rel(dir, at) // it is below
+				named[rel] = strings.TrimSpace(text(root, at))
+			}
+			return nil // what can't be read is of no use
+		})
+	}
 	maps.DeleteFunc(named, func(ref, _ string) bool {
 		return slices.ContainsFunc(Foreign, func(prefix string) bool { return strings.HasPrefix(ref+"/", prefix) })
 	})
@@ -250,15 +252,19 @@ func stashes(root *os.Root, dir string) (out []tip) {
 	return out
 }
 
+// trees are the folders that a repository's working trees have for themselves.
+func trees(root *os.Root, dir string) []string {
+	linked, out := listed(root, path.Join(dir, "worktrees")), []string{dir}
+	for _, d := range linked[:min(len(linked), maxTips)] {
+		out = append(out, path.Join(dir, "worktrees", d.Name()))
+	}
+	return out
+}
+
 // heads are the commits that are checked out without a branch, and what git put aside.
 func heads(root *os.Root, dir string) (out []tip) {
-	trees := listed(root, path.Join(dir, "worktrees"))
-	in := []string{dir}
-	for _, d := range trees[:min(len(trees), maxTips)] {
-		in = append(in, path.Join(dir, "worktrees", d.Name()))
-	}
 	for i, name := range append([]string{"HEAD"}, Autostashes...) {
-		for _, tree := range in {
+		for _, tree := range trees(root, dir) {
 			if hash := strings.TrimSpace(text(root, path.Join(tree, name))); isHash(hash) {
 				out = append(out, tip{[]string{"no branch", stash}[min(i, 1)], hash})
 			}

@@ -193,7 +193,8 @@ var listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(object
 		for own in "$dir" "$dir"/worktrees/*; do for file in ` + autostashes + `; do
 			[ ! -f "$own/$file" ] || [ -h "$own/$file" ] || printf '%s refs/stash@{autostash}\n' "$(head -n 1 "$own/$file")"
 		done; done &&
-		g for-each-ref --format="$form/" | grep -v ' \(` + foreign + `\)' | sed 's,/$,,'
+		g for-each-ref --format="$form/" | grep -v ' \(` + foreign + `\)' | sed 's,/$,,' &&
+		(for dir in "$dir"/worktrees/*; do g for-each-ref --format="$form" refs/bisect refs/rewritten refs/worktree || :; done)
 	} >$n.refs 2>$n.said &&
 		g cat-file --batch-check='%(objectname) %(objecttype)' <$n.has >$n.there 2>>$n.said &&
 		sed -n 's/^\([0-9a-f]\{40,64\}\) .*/\1/p' $n.refs >$n.ask &&
