@@ -3,8 +3,6 @@ package session
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -123,11 +121,8 @@ func (s *Session) staged(all []*frozen.Wrote) (map[string]*git.Entry, error) {
 // what that had been is another than what it has, and would be committed as the agent's.
 func (s *Session) took(staged map[string]*git.Entry, p string) bool {
 	e, differs := staged[p]
-	if e != nil {
-		return e.MTime != git.Stamp{} // else no file was as that
-	}
 	_, err := os.Lstat(filepath.Join(s.outfit.Git.Project, p))
-	return differs && errors.Is(err, fs.ErrNotExist)
+	return e != nil || differs && err != nil // there may be a file in its folder's place
 }
 
 // meets says whether the project has something else of the person's at a path than the
