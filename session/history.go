@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -106,13 +107,19 @@ func (s *Session) ownHistory(ctx context.Context, all []*frozen.Wrote, applied s
 	settled = applied
 	if slices.ContainsFunc(all, (*frozen.Wrote).Own) {
 		own := false
-		if settled, own, err = s.merged(ctx, all, applied); own || err != nil {
+		if settled, own, err = s.merged(ctx, all, applied); own {
 			return nil, "the agent has a history of its own", err
 		}
 	}
-	both, err := s.both(ctx, settled)
+	var both []string
+	if err == nil {
+		both, err = s.both(ctx, settled)
+	}
 	if len(both) > 0 {
 		why = "both the agent and you changed " + few(both) + ", which has to be applied or merged first"
+	}
+	if errors.Is(err, git.ErrIndex) {
+		why, err = "both the agent and you may have changed the same files ("+err.Error()+")", nil
 	}
 	return settled, why, err
 }

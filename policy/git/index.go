@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-var errIndex = errors.New("it isn't an index that Stepbox can read")
+// ErrIndex is what is wrong with an index, as one that is split in two.
+var ErrIndex = errors.New("it isn't an index that Stepbox can read")
 
 // Entry is a path in a repository's index, with what git noted of the working
 // file when it last found it to be what the index says.
@@ -79,11 +80,11 @@ func ParseIndex(data []byte) ([]Entry, error) {
 
 func parseEntries(data []byte, hash int) ([]Entry, error) {
 	if len(data) < indexHeader || string(data[:4]) != "DIRC" {
-		return nil, errIndex
+		return nil, ErrIndex
 	}
 	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	if version < 2 || version > 4 || uint64(count) > uint64(len(data)) {
-		return nil, errIndex
+		return nil, ErrIndex
 	}
 	// A lie about the count doesn't cost more than what is there.
 	entries := make([]Entry, 0, min(int(count), len(data)/(indexStat+hash+2)))
@@ -91,13 +92,13 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 	for range count {
 		start := at
 		if at += indexStat + hash + 2; at > len(data) {
-			return nil, errIndex
+			return nil, ErrIndex
 		}
 		flags := binary.BigEndian.Uint16(data[at-2:])
 		sparse := false
 		if flags&extended != 0 {
 			if at += 2; at > len(data) {
-				return nil, errIndex
+				return nil, ErrIndex
 			}
 			sparse = binary.BigEndian.Uint16(data[at-2:])&skipWorktree != 0
 		}
@@ -106,23 +107,23 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 		if version == 4 { // what the name before has more is dropped from its end
 			n, drop, ok := varint(data, at)
 			if !ok || drop > len(previous) {
-				return nil, errIndex
+				return nil, ErrIndex
 			}
 			at, keep = n, previous[:len(previous)-drop]
 		}
 		if at > len(data) {
-			return nil, errIndex
+			return nil, ErrIndex
 		}
 		end := bytes.IndexByte(data[at:], 0)
 		if end < 0 {
-			return nil, errIndex
+			return nil, ErrIndex
 		}
 		if left -= len(keep) + end; left < 0 {
-			return nil, errIndex
+			return nil, ErrIndex
 		}
 		name := keep + string(data[at:at+end])
 		if n := int(flags & nameMask); name == "" || n != nameMask && n != len(name) {
-			return nil, errIndex
+			return nil, ErrIndex
 		}
 		entries, previous = append(entries, entryAt(data[start:], hash, name)), name
 		e := &entries[len(entries)-1]
@@ -134,7 +135,7 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 	}
 	// A split index has most of its entries in another file.
 	if at > len(data) || bytes.HasPrefix(data[at:], []byte("link")) {
-		return nil, errIndex
+		return nil, ErrIndex
 	}
 	return entries, nil
 }

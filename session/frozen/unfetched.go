@@ -104,8 +104,8 @@ func (g Git) Beside(repository string) (words []string) {
 	return words
 }
 
-// hashed matches files that are named by a hash.
-var hashed = regexp.MustCompile("[0-9a-f]{32}[^/]*$")
+// hashed matches files in folders that are named by a hash.
+var hashed = regexp.MustCompile("/[^/]*[0-9a-f]{32}[^/]*$")
 
 // taken are the repositories in the project, and the project's own folder, which the agent may
 // have made.
