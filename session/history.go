@@ -137,7 +137,7 @@ func (s *Session) applied(ctx context.Context) (scan.Drop, error) {
 // out by now, and no history of its own any more. Then files are settled, too, that are as
 // the session's newest commit has them, also those that the person took back after it.
 func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, own bool, err error) {
-	had := map[string][]byte{} // hashes, by path; nil: it has nothing there
+	had := map[string]*git.Entry{} // by path; nil: it has nothing there
 	for _, w := range all {
 		if w.Own() && !s.holds(ctx, w) {
 			return applied, true, ctx.Err()
@@ -148,9 +148,9 @@ func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.
 	}
 	committed, err := s.staged(all)
 	return func(path string, e *manifest.Entry, moved bool) bool {
-		hash, known := had[path]
+		in, known := had[path]
 		_, ours := committed[path]
-		return applied(path, e, moved) || known && s.is(ctx, e, hash) && (ours || moved)
+		return applied(path, e, moved) || known && s.is(ctx, e, in) && (ours || moved)
 	}, false, err
 }
 
@@ -191,7 +191,7 @@ func sameTree(tree string, index []git.Entry) bool {
 }
 
 // heads notes what a session's newest commit has, and that it has nothing more.
-func (s *Session) heads(w *frozen.Wrote, had map[string][]byte) {
+func (s *Session) heads(w *frozen.Wrote, had map[string]*git.Entry) {
 	prefix := "."
 	if w.Repository == "" {
 		_, prefix = git.Open(s.cfg.Workspace, git.Person{}).Root()
@@ -202,17 +202,17 @@ func (s *Session) heads(w *frozen.Wrote, had map[string][]byte) {
 			had[p] = nil
 		}
 	}
-	for _, e := range w.Index {
-		if at, err := filepath.Rel(prefix, e.Path); err == nil && filepath.IsLocal(at) {
-			had[path.Join(w.Tree, at)] = e.Hash
+	for i := range w.Index {
+		if at, err := filepath.Rel(prefix, w.Index[i].Path); err == nil && filepath.IsLocal(at) {
+			had[path.Join(w.Tree, at)] = &w.Index[i]
 		}
 	}
 }
 
-// is says whether something of the upper is what git has by a hash.
-func (s *Session) is(ctx context.Context, e *manifest.Entry, hash []byte) bool {
-	if e.Kind == manifest.KindWhiteout {
-		return hash == nil
+// is says whether something of the upper is what git has, its mode as well.
+func (s *Session) is(ctx context.Context, e *manifest.Entry, in *git.Entry) bool {
+	if e.Kind == manifest.KindWhiteout || in == nil || in.Mode != base.ModeOf(e) {
+		return e.Kind == manifest.KindWhiteout && in == nil
 	}
 	body := []byte(e.Target)
 	if e.Kind == manifest.KindFile {
@@ -221,9 +221,9 @@ func (s *Session) is(ctx context.Context, e *manifest.Entry, hash []byte) bool {
 			return false
 		}
 	}
-	h := git.Object("blob", int64(len(body)), len(hash))
+	h := git.Object("blob", int64(len(body)), len(in.Hash))
 	_, _ = h.Write(body) // a hash never fails
-	return bytes.Equal(h.Sum(nil), hash)
+	return bytes.Equal(h.Sum(nil), in.Hash)
 }
 
 // hostGit is what the person's git says of a repository of theirs.
@@ -306,19 +306,17 @@ func (s *Session) sayUnread(now *base.Record) {
 // sayBack says what became of what git has: what of it can't be had any more, and what git
 // has in another form.
 func (s *Session) sayBack(list []frozen.Back, lost, made, theirs []string) {
-	say := func(words, of string) { s.past.gitWords = append(s.past.gitWords, fmt.Sprintf(words, of)) }
+	say := func(why string, of []string) {
+		if len(of) > 0 {
+			s.past.gitWords = append(s.past.gitWords, "what the project has by now shows through, since "+why+": "+few(of))
+		}
+	}
 	if len(list) > len(lost) {
-		say("what git has is here as it was when the session began; the project has it otherwise by now: %s", fewOf(list, backPath))
+		s.past.gitWords = append(s.past.gitWords, "what git has is here as it was when the session began; the project has it otherwise by now: "+fewOf(list, backPath))
 	}
-	if len(lost) > 0 {
-		say("what the project has by now shows through, since what it was can't be had any more: %s", few(lost))
-	}
-	if len(made) > 0 {
-		say("what the project has by now shows through, since git has something else than it checks out there, by a filter or an encoding: %s: what the agent commits could hold it", few(made))
-	}
-	if len(theirs) > 0 {
-		say("what the project has by now shows through, since the agent's git took over what you had made there meanwhile: %s", few(theirs))
-	}
+	say("what it was can't be had any more", lost)
+	say("git has something else than it checks out there, by a filter or an encoding, and what the agent commits could hold it", made)
+	say("the agent's git took over what you had made there meanwhile", theirs)
 }
 
 // checkedOut parts what is to be put back from files of which git has something else than

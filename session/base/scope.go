@@ -154,19 +154,19 @@ func (s *scope) hidden(path string) bool {
 	return s.secret[path]
 }
 
-// Git's modes.
+// Modes, as git has them.
 const (
-	modeFile       = 0o100644
-	modeExecutable = 0o100755
-	modeLink       = 0o120000
-	modeSubmodule  = 0o160000
+	ModeFile       = 0o100644
+	ModeExecutable = 0o100755
+	ModeLink       = 0o120000
+	ModeSubmodule  = 0o160000
 )
 
 // same says whether a file is what the index has: by its looks, when it hasn't
 // been touched since git looked, else by its content.
 func (t *taker) same(s *scope, noted *git.Entry, n *lower.Found) (bool, error) {
 	e := &n.Entry
-	if noted.Stage != 0 || noted.Mode != modeOf(e) {
+	if noted.Stage != 0 || noted.Mode != ModeOf(e) {
 		return false, nil
 	}
 	size := e.Size
@@ -200,17 +200,17 @@ func (t *taker) same(s *scope, noted *git.Entry, n *lower.Found) (bool, error) {
 	return bytes.Equal(sum.Sum(nil), noted.Hash), nil
 }
 
-// modeOf is what git makes of a file's looks.
-func modeOf(e *manifest.Entry) uint32 {
+// ModeOf is what git makes of a file's looks.
+func ModeOf(e *manifest.Entry) uint32 {
 	switch {
 	case e.Kind == manifest.KindSymlink:
-		return modeLink
+		return ModeLink
 	case e.Kind != manifest.KindFile:
 		return 0
 	case e.Mode&0o100 != 0:
-		return modeExecutable
+		return ModeExecutable
 	}
-	return modeFile
+	return ModeFile
 }
 
 func stamp(t manifest.Time) git.Stamp { return git.Stamp{Sec: uint32(t.Sec), Nsec: t.Nsec} }

@@ -177,7 +177,7 @@ func (t *taker) folder(s *scope, rel string, n *lower.Found) error {
 	}
 	s.folders[rel] = true
 	s.git.ReadFolder(rel)
-	if noted := s.see(rel); !tracked || noted != nil && noted.Mode != modeSubmodule { // it was a file
+	if noted := s.see(rel); !tracked || noted != nil && noted.Mode != ModeSubmodule { // it was a file
 		t.add(entry(n))
 	}
 	return nil

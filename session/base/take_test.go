@@ -461,7 +461,7 @@ func FuzzDecode(f *testing.F) {
 		{"a", entry{Kind: manifest.KindDir, Meta: manifest.Meta{Mode: 0o755}}}, {"a/b", e}, {"a/bc", entry{Kind: manifest.KindSymlink, Target: "../x"}},
 		{"c", entry{Kind: manifest.KindWhiteout}}, {"d", entry{Kind: manifest.KindFile, Unsaved: "why"}},
 	}, Repositories: []Repository{{Commit: strings.Repeat("ab", 20), Branch: "refs/heads/x", Tracked: []Tracked{
-		{Path: "a", Mode: modeFile, Stage: 1, Hash: bytes.Repeat([]byte{1}, 20)}, {Path: "a", Mode: modeFile, Stage: 2}, {Path: "ab", Sparse: true},
+		{Path: "a", Mode: ModeFile, Stage: 1, Hash: bytes.Repeat([]byte{1}, 20)}, {Path: "a", Mode: ModeFile, Stage: 2}, {Path: "ab", Sparse: true},
 	}}, {Path: "x", Prefix: "y", Unread: "z"}}}
 	if back, err := decode(r.encode()); err != nil || !reflect.DeepEqual(back.Entries, r.Entries) {
 		f.Fatalf("%+v, %v", back, err)

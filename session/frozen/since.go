@@ -51,7 +51,7 @@ func Since(then, now *base.Record, covered func(path string) bool, added func(re
 	for i := range now.Repositories {
 		r := &now.Repositories[i]
 		for j := range r.Tracked {
-			if t := &r.Tracked[j]; t.Stage == 0 && !t.Sparse && t.Mode != modeSubmodule && t.Mode != modeFolder {
+			if t := &r.Tracked[j]; t.Stage == 0 && !t.Sparse && t.Mode != base.ModeSubmodule {
 				s.tracked[path.Join(r.Path, t.Path)] = tracked{r.Path, t}
 			}
 		}
@@ -92,14 +92,6 @@ func (s *since) clear() []Back {
 	})
 }
 
-// Git's modes.
-const (
-	modeExecutable = 0o100755
-	modeLink       = 0o120000
-	modeSubmodule  = 0o160000
-	modeFolder     = 0o040000
-)
-
 func entries(r *base.Record) map[string]*base.Entry {
 	out := make(map[string]*base.Entry, len(r.Entries))
 	for i := range r.Entries {
@@ -138,9 +130,9 @@ func (s *since) known(p string, t tracked) {
 
 func entryOf(t tracked) manifest.Entry {
 	switch t.Mode {
-	case modeLink:
+	case base.ModeLink:
 		return manifest.Entry{Kind: manifest.KindSymlink}
-	case modeExecutable:
+	case base.ModeExecutable:
 		return manifest.Entry{Kind: manifest.KindFile, Meta: manifest.Meta{Mode: 0o755}}
 	}
 	return manifest.Entry{Kind: manifest.KindFile, Meta: manifest.Meta{Mode: 0o644}}

@@ -14,13 +14,6 @@ import (
 	"stepbox/session/outfit"
 )
 
-// Git's modes.
-const (
-	modeExecutable = 0o100755
-	modeLink       = 0o120000
-	modeSubmodule  = 0o160000
-)
-
 const hidden = "it is hidden from the agent"
 
 // record puts what the project was into an empty tree.
@@ -54,7 +47,7 @@ func (t *Tree) tracked(repo int, path string, e *base.Tracked) {
 	switch {
 	case e.Sparse || e.Stage != 0: // it isn't there, or an entry tells what is
 		return
-	case e.Mode == modeSubmodule:
+	case e.Mode == base.ModeSubmodule:
 		t.folder(path)
 		return
 	case len(e.Hash) == 0:
@@ -65,9 +58,9 @@ func (t *Tree) tracked(repo int, path string, e *base.Tracked) {
 	f := &File{Path: path, blob: e.Hash, repo: repo}
 	f.Entry = manifest.Entry{Name: name, Kind: manifest.KindFile, Meta: manifest.Meta{Mode: 0o644, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}, Size: -1}
 	switch e.Mode {
-	case modeExecutable:
+	case base.ModeExecutable:
 		f.Mode = 0o755
-	case modeLink:
+	case base.ModeLink:
 		f.Kind, f.Mode = manifest.KindSymlink, 0o777
 	}
 	t.folder(dir).put(f)
