@@ -163,7 +163,8 @@ func (s *Session) takeBackLast(ctx context.Context) (string, error) {
 	var open, asked bool
 	if err := s.loop.Request(ctx, func() {
 		for _, a := range slices.Backward(s.actions.all) {
-			if a.Files > 0 && !a.apart() && a.Review != api.ReviewRolledBack {
+			// One that runs may have made changes that nobody has looked at yet.
+			if (a.Files > 0 || a.alive()) && !a.apart() && a.Review != api.ReviewRolledBack {
 				n, title, open = a.N, a.Title, a.Review == api.ReviewOpen && !a.Shared && !a.alive()
 				asked = s.questions.about(a)
 				return
