@@ -106,8 +106,8 @@ func (k keeper) drop(ctx context.Context, r api.CollectRequest, out *api.Collect
 			continue // as would all that are newer, but for those that are asked for otherwise
 		}
 		d.Why = cmp.Or(d.Why, "more than so many bytes are kept")
-		if s, err := k.history.Session(ctx, d.ID); d.Stays == "" && err == nil && !r.Unapplied { // a list doesn't have all
-			d.Stays = stays(s)
+		if d.Stays == "" && !r.Unapplied {
+			d.Stays = k.stays(ctx, d.ID)
 		}
 		if d.Stays == "" {
 			d.Bytes = w.Take(d.ID) + folders[d.ID]
@@ -160,8 +160,8 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 		}
 		if s.Pinned {
 			d.Stays = "it is pinned"
-		} else if !r.Unapplied && stays(s) != "" {
-			d.Stays = stays(s)
+		} else if only := s.Only(); only != "" && !r.Unapplied {
+			d.Stays = "it has " + only
 		} else if by, ok := needed[s.ID]; ok && d.Why != trashed && !r.Unapplied {
 			d.Stays = fmt.Sprintf("%s (%d) goes on from it, and isn't applied", by.Name, by.Number)
 		}
@@ -171,8 +171,13 @@ func candidates(sessions []api.Session, r api.CollectRequest, now time.Time) (ou
 	return out
 }
 
-// stays says why a session isn't removed unless all is; "" for one that may be.
-func stays(s api.Session) string {
+// stays says why a session stays by what only it has, which lists don't have all of; "" for
+// one that may go. One that someone else removed may.
+func (k keeper) stays(ctx context.Context, id string) string {
+	s, err := k.history.Session(ctx, id)
+	if p := (*api.Problem)(nil); err != nil && (!errors.As(err, &p) || p.Code != api.CodeNotFound) {
+		return "it can't be told what only it has: " + api.Escape(err.Error())
+	}
 	if only := s.Only(); only != "" {
 		return "it has " + only
 	}

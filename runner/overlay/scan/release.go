@@ -25,8 +25,8 @@ import (
 //
 // Of a folder named .git, which is of one piece, goes only what drop says, whatever the
 // lower has, and nothing below a folder that hides the lower's or that the sandbox made.
-// Drop is asked of other files, too, that the lower has otherwise than the upper. A nil drop says nothing. The overlay must not be mounted, nor may anyone
-// write to the upper. The last Scan says what is there. Keep is called with the
+// Drop is asked of other files, too, that the lower has otherwise than the upper. A nil drop
+// says nothing. The overlay must not be mounted, nor may anyone write to the upper. The last Scan says what is there. Keep is called with the
 // state that will be left before anything goes, and an error of its keeps
 // everything: who finds more in the upper after a crash finds what makes no
 // difference.
