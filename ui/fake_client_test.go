@@ -511,9 +511,17 @@ func (c *fakeClient) Terminal(_ context.Context, id string) (link.Stream, error)
 	return t, nil
 }
 
-// LastTerminal is the newest terminal connection, or nil.
+// LastTerminal is the newest terminal connection that nobody left (home looks at a session's
+// screen and leaves), else the newest, or nil.
 func (c *fakeClient) LastTerminal() *fakeStream {
 	defer c.lock()()
+	for _, t := range slices.Backward(c.terms) {
+		select {
+		case <-t.done:
+		default:
+			return t
+		}
+	}
 	if len(c.terms) == 0 {
 		return nil
 	}
