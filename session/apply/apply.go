@@ -97,7 +97,7 @@ type Owner interface {
 // Sandbox runs checks, and git where the agent could write. See package scratch.
 type Sandbox interface {
 	Check(ctx context.Context, state *manifest.Manifest, command string, told func(line string)) (api.CheckResult, error)
-	Commits(ctx context.Context, state *manifest.Manifest, goes scratch.Goes) (scratch.Commits, error)
+	Commits(ctx context.Context, state *manifest.Manifest, shown scratch.Shown) (scratch.Commits, error)
 	Fetch(ctx context.Context, session string, state *manifest.Manifest, shown []api.Commit) (scratch.Fetched, error)
 }
 

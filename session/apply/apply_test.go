@@ -484,7 +484,7 @@ func TestWhatGoesWithAPlan(t *testing.T) {
 	r.action(api.ReviewKept)
 	r.plan(api.ApplyRequest{Commits: true, Selection: api.Selection{Globs: []string{"gone", "dir", "dir/in", "file", "file/in", "link", "edited"}}})
 	for path, want := range map[string]bool{"gone": true, "dir/in": true, "file": true, "link": false, "edited": false, "left": false, "other": false, "none": false} {
-		if got := r.box.goes(path); got != want {
+		if got := r.box.shown.Deletes(path); got != want {
 			t.Errorf("%s goes: %v", path, got)
 		}
 	}

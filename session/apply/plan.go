@@ -215,7 +215,22 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 		return err
 	}
 	b.p.all = all.To
-	got, err := b.a.Sandbox(b.p.session).Commits(b.ctx, all.To, b.p.goes)
+	whole := b.p // what isn't chosen is known to be left out
+	if !r.Selection.All() {
+		whole, err = b.a.planOf(b.ctx, b.p.session, all, api.ApplyRequest{NoChecks: true})
+	}
+	if err != nil {
+		return err
+	}
+	return b.commits(scratch.Shown{
+		Deletes: b.p.goes,
+		Writes:  func(path string) bool { return b.p.writes(path) || whole.writes(path) },
+	})
+}
+
+// commits are those of a plan.
+func (b *planner) commits(shown scratch.Shown) error {
+	got, err := b.a.Sandbox(b.p.session).Commits(b.ctx, b.p.all, shown)
 	b.p.Commits, b.p.Unfetched = got.List, got.Failed
 	for _, c := range got.List {
 		if c.Danger != "" {
@@ -241,6 +256,12 @@ func (p *plan) goes(file string) bool {
 		}
 	}
 	return false
+}
+
+// writes says whether a plan writes a file of the project.
+func (p *plan) writes(file string) bool {
+	i, planned := slices.BinarySearchFunc(p.steps, file, func(s project.Step, at string) int { return strings.Compare(s.Path, at) })
+	return planned && (p.steps[i].New.Kind == manifest.KindFile || p.steps[i].New.Kind == manifest.KindSymlink)
 }
 
 // digest names all that a person was shown, and what would be written.

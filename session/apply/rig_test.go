@@ -48,7 +48,7 @@ type fakeBox struct {
 	ran     []string
 	states  []*manifest.Manifest
 	commits scratch.Commits
-	goes    scratch.Goes // what the last plan deletes
+	shown   scratch.Shown // by the last plan
 	fetched scratch.Fetched
 	failure error
 }
@@ -59,8 +59,8 @@ func (f *fakeBox) Check(ctx context.Context, state *manifest.Manifest, command s
 	return f.result(command), ctx.Err()
 }
 
-func (f *fakeBox) Commits(_ context.Context, _ *manifest.Manifest, goes scratch.Goes) (scratch.Commits, error) {
-	f.goes = goes
+func (f *fakeBox) Commits(_ context.Context, _ *manifest.Manifest, shown scratch.Shown) (scratch.Commits, error) {
+	f.shown = shown
 	return f.commits, nil
 }
 

@@ -262,7 +262,7 @@ func TestGitOfTheProjectIsntRun(t *testing.T) {
 // fetched fetches what a person was shown just before.
 func (r *rig) fetched(session string, state *manifest.Manifest) (Fetched, error) {
 	r.Helper()
-	shown, err := r.Commits(r.Context(), state, deletions(state))
+	shown, err := r.Commits(r.Context(), state, whole(state))
 	r.must(err)
 	return r.Fetch(r.Context(), session, state, shown.List)
 }
@@ -274,7 +274,7 @@ func TestOnlyWhatWasShownIsFetched(t *testing.T) {
 	r := newRepository(t)
 	refs := r.git("", "for-each-ref")
 	state := r.agent(asAda + "git commit -qm one --allow-empty; git branch other; git commit -qm two --allow-empty")
-	all, err := r.Commits(t.Context(), state, deletions(state))
+	all, err := r.Commits(t.Context(), state, whole(state))
 	r.must(err)
 	if len(all.List) != 2 {
 		t.Fatalf("it lists %+v", all)
@@ -306,7 +306,7 @@ func TestATreeOfTooManyPaths(t *testing.T) {
 		tree=$(many 100644 blob $(git hash-object -w --stdin </dev/null))
 		for i in 1 2 3 4 5 6; do tree=$(many 040000 tree $tree); done
 		git update-ref HEAD $(git commit-tree -p HEAD -m many $tree)`)
-	got, err := r.Commits(t.Context(), state, func(string) bool { return false })
+	got, err := r.Commits(t.Context(), state, Shown{Deletes: func(string) bool { return false }})
 	r.must(err)
 	if len(got.List) != 1 || !strings.Contains(got.List[0].Danger, "couldn't be compared") {
 		t.Errorf("it says %+v", got)

@@ -39,8 +39,8 @@ const (
 // Commits lists the commits that the agent made. What it lists is checked: each is
 // the one of that hash, and Fetch refuses what was left out.
 // What their merge would take is told beside what goes anyway.
-func (s *Scratch) Commits(ctx context.Context, state *manifest.Manifest, goes Goes) (Commits, error) {
-	list, err := s.gather(ctx, state, goes)
+func (s *Scratch) Commits(ctx context.Context, state *manifest.Manifest, shown Shown) (Commits, error) {
+	list, err := s.gather(ctx, state, shown)
 	return said(list), err
 }
 
@@ -76,7 +76,7 @@ func said(list []*repository) (out Commits) {
 
 // gather finds the repositories whose references a state has in another way than
 // the host, and has git list what is new in a sandbox with that state.
-func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, goes Goes) ([]*repository, error) {
+func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, shown Shown) ([]*repository, error) {
 	list := repositories(state, func(dir string) bool { return s.isRepository(state, dir) })
 	switch r, err := s.outer(); {
 	case err != nil:
@@ -110,7 +110,7 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, goes Goe
 		}
 		r.left, err = s.unfetched(ctx, r, prefix)
 		if err = cmp.Or(err, r.name(string(refs))); err == nil {
-			s.compare(ctx, r, goes, dir, prefix+"pack")
+			s.compare(ctx, r, shown, dir, prefix+"pack")
 		}
 		return err
 	})
@@ -184,7 +184,7 @@ var (
 // has them, nor had it when the session took its git over.
 var listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end) %(refname)'
 	{
-		g for-each-ref --format="$form" refs/heads &&
+		g for-each-ref --format="$form%(HEAD)" refs/heads &&
 		for head in "$dir"/HEAD "$dir"/worktrees/*/HEAD; do
 			[ ! -f "$head" ] || [ -h "$head" ] || printf '%s HEAD\n' "$(head -n 1 "$head")"
 		done &&
@@ -255,10 +255,11 @@ func (r *repository) name(refs string) error {
 	}
 	seen, names := make([]bool, len(r.commits)), make(map[string]bool)
 	for line := range strings.Lines(refs) {
-		hash, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		ref, out := strings.CutSuffix(ref, "*")
 		first, ok := at[hash]
 		branch, isBranch := strings.CutPrefix(ref, "refs/heads/")
-		t := tip{hash: hash, ref: ref, name: branch}
+		t := tip{hash: hash, ref: ref, name: branch, head: out || ref == "HEAD"}
 		switch {
 		case !ok || !isBranch && seen[first]:
 			continue

@@ -70,7 +70,7 @@ func TestCommitsComeAsCommits(t *testing.T) {
 	head := r.git("", "rev-parse", "HEAD")
 	state := r.agent(asAda + `echo two >a.txt; git commit -qam "second"; echo three >b; git add b; git commit -qm "third
 more"; git switch -qc topic HEAD~1; echo c >c; git add c; git commit -qm "on topic"; git tag v1; git switch -q main`)
-	got, err := r.Commits(t.Context(), state, deletions(state))
+	got, err := r.Commits(t.Context(), state, whole(state))
 	r.must(err)
 	if want := []string{"main third more", "main second", "topic on topic"}; !slices.Equal(subjects(got), want) || len(got.Notes) != 0 {
 		t.Fatalf("the commits are %q, %s", subjects(got), notes(got))
@@ -102,7 +102,7 @@ more"; git switch -qc topic HEAD~1; echo c >c; git add c; git commit -qm "on top
 		t.Errorf("there is %v, %v", left, err)
 	}
 	r.git("", "merge", "-q", "refs/stepbox/abc12/main")
-	now, err := r.Commits(t.Context(), state, deletions(state))
+	now, err := r.Commits(t.Context(), state, whole(state))
 	r.must(err)
 	if want := []string{"topic on topic"}; !slices.Equal(subjects(now), want) {
 		t.Errorf("after the merge there are %q", subjects(now))
@@ -111,7 +111,7 @@ more"; git switch -qc topic HEAD~1; echo c >c; git add c; git commit -qm "on top
 
 // subjectsHash is the newest commit that is listed.
 func subjectsHash(t *testing.T, r *rig, state stateOf) string {
-	got, err := r.Commits(t.Context(), state, deletions(state))
+	got, err := r.Commits(t.Context(), state, whole(state))
 	r.must(err)
 	return got.List[0].Hash
 }
@@ -122,7 +122,7 @@ func TestNoCommitsTakeNoSandbox(t *testing.T) {
 	other := newRig(t, nil).agent("mkdir -p x/y; echo >x/y/HEAD")
 	r.cfg.DataDir = "/proc" // so that no sandbox can be made
 	for _, state := range []stateOf{nil, other} {
-		got, err := r.Commits(t.Context(), state, deletions(state))
+		got, err := r.Commits(t.Context(), state, whole(state))
 		if err != nil || len(got.List)+len(got.Notes) > 0 {
 			t.Errorf("there are %+v, %v", got, err)
 		}
@@ -226,7 +226,7 @@ func TestWhereTheGitFolderIsOutside(t *testing.T) {
 	r.git("", "worktree", "add", "-q", "-b", "tree", "tree")
 	inner := New(r.cfg)
 	inner.cfg.Workspace = filepath.Join(r.project, "tree")
-	got, err := inner.Commits(t.Context(), nil, deletions(nil))
+	got, err := inner.Commits(t.Context(), nil, whole(nil))
 	if err != nil || len(got.List)+len(got.Notes) > 0 {
 		t.Errorf("nothing was written: %v, %+v", err, got)
 	}
@@ -245,7 +245,7 @@ func TestWhereTheGitFolderIsOutside(t *testing.T) {
 	apart := filepath.Join(r.project, "apart")
 	r.git("", "init", "-q", "--separate-git-dir="+filepath.Join(r.project, "elsewhere"), apart)
 	inner.cfg.Workspace = apart
-	got, err = inner.Commits(t.Context(), nil, deletions(nil))
+	got, err = inner.Commits(t.Context(), nil, whole(nil))
 	if err != nil || len(got.Notes) != 1 || !strings.Contains(notes(got), "isn't shown to it") {
 		t.Errorf("a repository that doesn't lead back: %v, %+v", err, got)
 	}
@@ -270,7 +270,7 @@ func TestWhatIsOutsideAndNotFetchedIsSaid(t *testing.T) {
 		t.Errorf("of a look there is %+v", got[0])
 	}
 	r.must(os.WriteFile(filepath.Join(own, "refs/heads/main"), nil, 0o644))
-	got, err := inner.Commits(t.Context(), nil, deletions(nil))
+	got, err := inner.Commits(t.Context(), nil, whole(nil))
 	r.must(err)
 	if n := notes(got); !strings.HasPrefix(n, "deep/logs: what the agent committed in this submodule can't be fetched") || strings.Contains(n, "\n") {
 		t.Errorf("the notes are %q", n)
@@ -279,7 +279,7 @@ func TestWhatIsOutsideAndNotFetchedIsSaid(t *testing.T) {
 	r.must(os.MkdirAll(filepath.Join(inner.cfg.Folder, "git"), 0o755))
 	r.must(os.WriteFile(filepath.Join(inner.cfg.Folder, "git/taken.json"), []byte(`{"from":"/x/.git"}`), 0o644))
 	inner.cfg.Workspace = t.TempDir() // as where its .git is gone
-	if got, err := inner.Commits(t.Context(), nil, deletions(nil)); err != nil || !strings.Contains(notes(got), "is no working tree of its repository any more") {
+	if got, err := inner.Commits(t.Context(), nil, whole(nil)); err != nil || !strings.Contains(notes(got), "is no working tree of its repository any more") {
 		t.Errorf("of one that is gone there is %v, %q", err, notes(got))
 	}
 }

@@ -55,6 +55,17 @@ func parts(agents, persons []differs) *change {
 	return c
 }
 
+// written is what the branch gets of the tip: what the tip made, or changed, and the branch
+// left as it was.
+func (c *change) written() (out []differs) {
+	for _, d := range c.made {
+		if _, both := c.branches[d.path]; !both {
+			out = append(out, d)
+		}
+	}
+	return append(out, c.kept...)
+}
+
 func byPath(list []differs) map[string]differs {
 	out := make(map[string]differs, len(list))
 	for _, d := range list {

@@ -40,7 +40,7 @@ done
 // and nothing at all unless they are those that a person was shown, since git in the
 // sandbox may be made to list others each time.
 func (s *Scratch) Fetch(ctx context.Context, session string, state *manifest.Manifest, shown []api.Commit) (Fetched, error) {
-	list, err := s.gather(ctx, state, nil)
+	list, err := s.gather(ctx, state, Shown{})
 	plain := slices.Clone(shown) // what a merge would take was told before files were written
 	for i := range plain {
 		plain[i].Danger = ""

@@ -33,12 +33,15 @@ const (
 	maxNamed   = 3 // paths that are named of many
 )
 
-// Goes says whether a file of the project, relative, is deleted by what a person is shown
-// together with the commits.
-type Goes func(path string) bool
+// Shown says of a file of the project, relative, what a person is shown together with the
+// commits.
+type Shown struct {
+	Deletes func(path string) bool
+	Writes  func(path string) bool // all that there is to be written has it, chosen or not
+}
 
 // losses is what a merge would take.
-type losses struct{ over, left, hidden, bare, older []string }
+type losses struct{ over, left, hidden, bare, older, unseen, ignored []string }
 
 // branch is what may be merged into.
 type branch struct {
@@ -48,8 +51,8 @@ type branch struct {
 
 // compare says of each tip what its merge would take from the project's branches. What
 // can't be told is said as well.
-func (s *Scratch) compare(ctx context.Context, r *repository, goes Goes, dir, pack string) {
-	if len(r.tips) == 0 || goes == nil {
+func (s *Scratch) compare(ctx context.Context, r *repository, shown Shown, dir, pack string) {
+	if len(r.tips) == 0 || shown.Deletes == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, compareFor)
@@ -63,7 +66,7 @@ func (s *Scratch) compare(ctx context.Context, r *repository, goes Goes, dir, pa
 	for i := range r.tips {
 		if t := &r.tips[i]; !api.IsNotes(t.ref) { // those nobody merges into a branch
 			var said []string
-			said, err = a.takes(ctx, goes, t, branches, err)
+			said, err = a.takes(ctx, shown, t, branches, err)
 			t.danger = api.Escape(api.Trim(strings.Join(said, "; "), 700))
 		}
 	}
@@ -71,11 +74,11 @@ func (s *Scratch) compare(ctx context.Context, r *repository, goes Goes, dir, pa
 }
 
 // takes says what a tip's merge would take, unless something failed before, which stays said.
-func (a *apart) takes(ctx context.Context, goes Goes, t *tip, branches []branch, err error) (said []string, failed error) {
+func (a *apart) takes(ctx context.Context, shown Shown, t *tip, branches []branch, err error) (said []string, failed error) {
 	for _, b := range branches {
 		if err == nil && (b.out || "refs/heads/"+b.name == t.ref) {
 			var l losses
-			l, err = a.losses(ctx, goes, b, t.hash)
+			l, err = a.losses(ctx, shown, b, t)
 			said = append(said, l.words(b.name)...)
 		}
 	}
@@ -95,6 +98,8 @@ func (l *losses) words(name string) (out []string) {
 		{l.bare, "writes %s as the agent was shown it, without its secrets"},
 		{l.left, "deletes %s that this plan doesn't"},
 		{l.older, "puts %s back to what had been there before"},
+		{l.unseen, "writes %s that this plan doesn't"},
+		{l.ignored, "has %s that git ignores there"},
 	} {
 		if n := len(x.paths); n > 0 {
 			named := strings.Join(x.paths[:min(n, maxNamed)], ", ")
@@ -186,26 +191,24 @@ func (a *apart) changes(ctx context.Context, commits []byte) ([]differs, error) 
 }
 
 // losses compares a tip with a branch.
-func (a *apart) losses(ctx context.Context, planned Goes, b branch, tip string) (l losses, err error) {
-	none := hex.EncodeToString(git.Object("tree", 0, len(tip)/2).Sum(nil))
+func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip) (l losses, err error) {
+	none := hex.EncodeToString(git.Object("tree", 0, len(t.hash)/2).Sum(nil))
 	b.hash = cmp.Or(b.hash, none)
-	base, err := a.base(ctx, b.hash, tip, none)
-	agents, err := a.trees(ctx, err, base, tip)
+	base, err := a.base(ctx, b.hash, t.hash, none)
+	agents, err := a.trees(ctx, err, base, t.hash)
 	persons, err := a.trees(ctx, err, base, b.hash)
 	if err != nil {
 		return l, err
 	}
 	c := parts(agents, persons)
 	for _, p := range c.gone {
-		a.deletes(&l, planned, b, p)
+		a.deletes(&l, shown, b, p)
 	}
-	if b.out {
-		if l.over, err = a.overwritten(ctx, b.hash, tip, c); err != nil {
-			return l, err
-		}
+	if l.bare, err = a.bare(c.kept); err == nil && b.hash != none {
+		l.older, err = a.older(ctx, b.hash, c.written())
 	}
-	if l.bare, err = a.bare(c.kept); err == nil {
-		l.older, err = a.older(ctx, base, c.kept)
+	if err == nil && b.out {
+		err = a.here(ctx, &l, shown, b, t, c)
 	}
 	return l, err
 }
@@ -241,11 +244,11 @@ func (a *apart) base(ctx context.Context, branch, tip, none string) (string, err
 
 // deletes notes a file that a tip lacks, unless what is shown beside it deletes it, or the
 // person has.
-func (a *apart) deletes(l *losses, planned Goes, b branch, p string) {
+func (a *apart) deletes(l *losses, plan Shown, b branch, p string) {
 	in, shown := a.s.inProject(a.r, p)
 	hidden := func(h string) bool { return in == h || strings.HasPrefix(in, h+"/") }
 	switch {
-	case shown && planned(in) || b.out && !a.s.exists(a.r, p):
+	case shown && plan.Deletes(in) || b.out && !a.s.exists(a.r, p):
 	case !shown || slices.ContainsFunc(a.s.cfg.Hidden, hidden):
 		l.hidden = append(l.hidden, p)
 	default:
@@ -253,15 +256,16 @@ func (a *apart) deletes(l *losses, planned Goes, b branch, p string) {
 	}
 }
 
-// older are the paths at which a tip has what an earlier commit had there: a content, a
-// submodule's commit, or whether it may be run.
-func (a *apart) older(ctx context.Context, base string, kept []differs) (out []string, err error) {
+// older are the paths at which a tip has what an earlier commit of the branch had there, the
+// tip's own as they were picked among them: a content, a submodule's commit, or whether it may
+// be run.
+func (a *apart) older(ctx context.Context, branch string, kept []differs) (out []string, err error) {
 	had, paths, err := a.known(ctx, kept)
 	if len(had) == 0 || err != nil {
 		return nil, err
 	}
 	commits, err := a.s.real(ctx, a.r, call{
-		in:  strings.NewReader(base + "\n--\n" + paths),
+		in:  strings.NewReader(branch + "\n--\n" + paths),
 		env: []string{"GIT_LITERAL_PATHSPECS=1"},
 	}, "rev-list", "--stdin")
 	if err != nil {
@@ -291,7 +295,7 @@ func (a *apart) known(ctx context.Context, kept []differs) (had map[string]diffe
 		if i == len(kept) || err != nil {
 			break
 		}
-		if d := kept[i]; (kind == "blob" || d.to == modeSubmodule || d.to != d.from) && !strings.Contains(d.path, "\n") {
+		if d := kept[i]; (kind == "blob" || d.to == modeSubmodule || d.to != d.from) && !strings.Contains(d.path, "\n") && filepath.IsLocal(d.path) {
 			had[d.path] = d
 			paths += d.path + "\n"
 		}

@@ -10,9 +10,13 @@ import (
 	"stepbox/runner/overlay/manifest"
 )
 
-// deletions are those of all that a session did.
-func deletions(state *manifest.Manifest) Goes {
-	return func(p string) bool {
+// whole is what a plan of all that a session did shows.
+func whole(state *manifest.Manifest) Shown {
+	writes := func(p string) bool {
+		e := state.Lookup(p)
+		return e != nil && e.Kind != manifest.KindWhiteout
+	}
+	return Shown{Writes: writes, Deletes: func(p string) bool {
 		for at := p; at != "."; at = path.Dir(at) {
 			e := state.Lookup(at)
 			if e != nil && at == p && e.Kind != manifest.KindWhiteout {
@@ -23,7 +27,7 @@ func deletions(state *manifest.Manifest) Goes {
 			}
 		}
 		return false
-	}
+	}}
 }
 
 // A file that the session deleted goes unseen where the plan doesn't delete it.
@@ -32,7 +36,7 @@ func TestWhatAPlanLeavesOut(t *testing.T) {
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
 	r.commitAll("")
 	state := r.agent(asAda + `git rm -q a.txt b.txt; git commit -qm x`)
-	got, err := r.Commits(t.Context(), state, func(p string) bool { return p == "a.txt" })
+	got, err := r.Commits(t.Context(), state, Shown{Deletes: func(p string) bool { return p == "a.txt" }})
 	r.must(err)
 	if len(got.List) != 1 || got.List[0].Danger != "merged into main it deletes 1 file that this plan doesn't: b.txt" {
 		t.Errorf("it is said %+v", got.List)
@@ -81,6 +85,63 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 	}
 }
 
+// What a commit has though the session changed nothing there is the person's: it is said where
+// they have taken it back since.
+func TestWhatAMergeBringsBack(t *testing.T) {
+	t.Parallel()
+	const writes = "merged into main it writes 1 file that this plan doesn't: "
+	nothing := func(*rig) {}
+	edited := func(r *rig) { r.write("c.txt", "mine\r\n") }
+	for name, test := range map[string]struct {
+		before func(*rig)
+		does   string
+		after  func(*rig)
+		want   string
+	}{
+		"what was amended": {func(r *rig) {
+			r.write("s.txt", "secret\n")
+			r.git("", "add", "-A")
+			r.git("", "commit", "-qm", "with it")
+			r.freeze()
+		}, "echo b >>b.txt; git add -A", func(r *rig) {
+			r.git("", "rm", "-q", "s.txt")
+			r.git("", "commit", "-qm", "without it", "--amend", "--allow-empty")
+		}, writes + "s.txt"},
+		"an edit that was thrown away": {edited, "git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
+		"one that stands":              {edited, "git add -A", nothing, ""},
+		"one with other ends of lines": {edited, "git config core.autocrlf input; git add -A", nothing, ""},
+		"one that a filter changes": {func(r *rig) {
+			r.write(".gitattributes", "c.txt filter=x\n")
+			r.git("", "add", "-A")
+			r.git("", "commit", "-qm", "a filter")
+			edited(r)
+		}, "git config filter.x.clean 'tr a-z A-Z'; git add -A", nothing, ""},
+		"a new file that was removed": {func(r *rig) { r.write("new", "n\n") }, "git add -A", func(r *rig) { r.must(os.Remove(filepath.Join(r.project, "new"))) }, writes + "new"},
+		"a branch that isn't left":    {edited, "git switch -qc topic; git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
+		"another branch":              {nothing, "git switch -qc topic; echo t >t; git add -A; git commit -qm t; git switch -q main; echo b >>b.txt; git add -A", nothing, ""},
+		"picked and reverted": {func(r *rig) {
+			r.write("p.txt", "p\n")
+			r.git("", "add", "-A")
+			r.git("", "commit", "-qm", "picked")
+			r.git("", "revert", "--no-edit", "HEAD")
+		}, "echo p >p.txt; git add -A", nothing, "merged into main it puts 1 file back to what had been there before: p.txt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n"})
+			r.commitAll("")
+			test.before(r)
+			state := r.agent(asAda + test.does + "; git commit -qm x")
+			test.after(r)
+			got, err := r.Commits(t.Context(), state, whole(state))
+			r.must(err)
+			if len(got.List) == 0 || got.List[0].Danger != test.want || len(got.Notes) > 0 {
+				t.Errorf("it is said %+v, %s", got.List, notes(got))
+			}
+		})
+	}
+}
+
 // Settings that the agent sees without their secrets are, to its git, changed.
 func TestSettingsWithoutTheirSecrets(t *testing.T) {
 	t.Parallel()
@@ -89,7 +150,7 @@ func TestSettingsWithoutTheirSecrets(t *testing.T) {
 	r.git("", "config", "include.path", "../shared.inc")
 	r.freeze()
 	state := r.agent(asAda + `echo two >a.txt; printf '[url "https://example.org/"]\n\tinsteadof = "ex:"\n' >shared.inc; git commit -qam x`)
-	got, err := r.Commits(t.Context(), state, deletions(state))
+	got, err := r.Commits(t.Context(), state, whole(state))
 	r.must(err)
 	if want := "merged into main it writes 1 file as the agent was shown it, without its secrets: shared.inc"; len(got.List) != 1 || got.List[0].Danger != want {
 		t.Errorf("it is said %+v, %s", got.List, notes(got))
@@ -115,7 +176,7 @@ func TestModesAndSubmodulesThatArePutBack(t *testing.T) {
 			r.must(os.Chmod(filepath.Join(r.project, "a.txt"), 0o755))
 			r.git("", "commit", "-qam", "second")
 			state := r.agent(asAda + test.does + "; git commit -qm x")
-			got, err := r.Commits(t.Context(), state, deletions(state))
+			got, err := r.Commits(t.Context(), state, whole(state))
 			r.must(err)
 			want := test.want
 			if want != "" {
@@ -140,7 +201,7 @@ func TestWhatAMergeWouldTakeFromOtherBranches(t *testing.T) {
 	r.git("", "switch", "-qc", "side")
 	r.git("", "rm", "-q", "b.txt")
 	r.git("", "commit", "-qm", "b goes")
-	got, err := r.Commits(t.Context(), state, deletions(state))
+	got, err := r.Commits(t.Context(), state, whole(state))
 	r.must(err)
 	if want := "merged into main it deletes 1 file that this plan doesn't: b.txt"; len(got.List) != 1 || got.List[0].Danger != want {
 		t.Errorf("it is said %+v", got.List)
@@ -153,7 +214,7 @@ func TestWhatABranchWithinAnotherWouldTake(t *testing.T) {
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
 	r.commitAll("")
 	state := r.agent(asAda + `git rm -q --cached b.txt; git commit -qm without; git branch z; git add b.txt; git commit -qm with`)
-	got, err := r.Commits(t.Context(), state, deletions(state))
+	got, err := r.Commits(t.Context(), state, whole(state))
 	r.must(err)
 	if len(got.List) != 2 || got.List[0].Danger != "" || !strings.Contains(got.List[1].Danger, "b.txt") {
 		t.Errorf("it is said %+v", got.List)
@@ -171,7 +232,7 @@ func TestWhatCantBeComparedIsSaid(t *testing.T) {
 			r.cfg.Env[0] = "PATH=" + filepath.Join(r.project, "bin") + ":" + strings.TrimPrefix(r.cfg.Env[0], "PATH=")
 			state := r.agent(asAda + `/usr/bin/git commit -qm work --allow-empty
 				printf '#!/bin/bash\ncase "$*" in *" pack-objects "*) %s;; *) exec /usr/bin/git "$@";; esac\n' '` + does + `' >bin/git; chmod +x bin/git`)
-			got, err := r.Commits(t.Context(), state, deletions(state))
+			got, err := r.Commits(t.Context(), state, whole(state))
 			r.must(err)
 			if len(got.List) != 1 || !strings.Contains(got.List[0].Danger, "couldn't be compared") {
 				t.Errorf("it is said %+v", got)

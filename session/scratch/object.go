@@ -35,6 +35,7 @@ type repository struct {
 type tip struct {
 	hash, ref string
 	name      string // below ours and the session
+	head      bool   // it is checked out
 	own       []int  // commits that no tip before it leads to
 	danger    string // what its merge would take; escaped
 }

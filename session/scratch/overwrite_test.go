@@ -16,7 +16,7 @@ func TestWhatAMergeWouldWriteOverThatGitHad(t *testing.T) {
 	r.write(".gitignore", ".env\n")
 	r.git("", "add", ".gitignore")
 	r.git("", "commit", "-qm", "no secrets")
-	got, err := r.Commits(t.Context(), state, deletions(state))
+	got, err := r.Commits(t.Context(), state, whole(state))
 	r.must(err)
 	if len(got.List) != 1 || got.List[0].Danger != "merged into main it writes over 1 file that git has no copy of: .env" {
 		t.Errorf("it is said %+v", got.List)
@@ -40,7 +40,7 @@ func TestWhatIsWrittenOverWithoutAHistory(t *testing.T) {
 			test.before(r)
 			r.write(".env", "SECRET\n")
 			state := r.agent(asAda + test.does + `echo FAKE >.env; git add -f .env a.txt; git commit -qm x`)
-			got, err := r.Commits(t.Context(), state, deletions(state))
+			got, err := r.Commits(t.Context(), state, whole(state))
 			r.must(err)
 			if len(got.List) != 1 || got.List[0].Danger != "merged into "+test.into+" it writes over 1 file that git has no copy of: .env" {
 				t.Errorf("it is said %+v, %s", got.List, notes(got))
@@ -56,7 +56,7 @@ func TestWhatAMergeWouldWriteOver(t *testing.T) {
 	for name, test := range map[string]struct{ does, want string }{
 		"a hidden file":             {`echo FAKE >.env; git add -f .env`, over + ".env"},
 		"an ignored file":           {`echo theirs >local.cfg; git add -f local.cfg`, over + "local.cfg"},
-		"the same content":          {`git add -f local.cfg link`, ""},
+		"the same content":          {`git add -f local.cfg link`, "merged into main it has 2 files that git ignores there: link, local.cfg"},
 		"a link":                    {`ln -sfn elsewhere link; git add -f link`, over + "link"},
 		"a file for a folder":       {`rm -rf build; echo f >build; git add -f build`, over + "build/in/precious"},
 		"a folder for a file":       {`rm local.cfg; mkdir local.cfg; echo f >local.cfg/x; git add -f local.cfg`, over + "local.cfg"},
@@ -86,7 +86,7 @@ func TestWhatAMergeWouldWriteOver(t *testing.T) {
 			}
 			r.cfg.Hidden = []string{".env"}
 			state := r.agent(asAda + "umask 022; echo new >new; " + test.does + "; git commit -qm x")
-			got, err := r.Commits(t.Context(), state, deletions(state))
+			got, err := r.Commits(t.Context(), state, whole(state))
 			r.must(err)
 			if len(got.List) == 0 || got.List[0].Danger != test.want || len(got.Notes) > 0 {
 				t.Errorf("it is said %+v, %s", got.List, notes(got))
