@@ -28,13 +28,17 @@ import (
 // Bounds of what is read for that.
 const (
 	maxNamed   = 5         // that are named of many
-	maxRefs    = 8 << 20   // bytes, of one file
+	maxRefs    = 64 << 20  // bytes, of one file
+	maxLoose   = 100_000   // references, each in a file
 	maxHeader  = 256 << 10 // bytes of a commit before its message
 	maxCounted = 2000      // commits
 )
 
 // tip is what leads to commits that the repository hadn't.
 type tip struct{ name, hash string }
+
+// beyond stands for all that is beyond a bound: nobody has its commit.
+var beyond = tip{"more references than are looked at", strings.Repeat("0", 40)}
 
 // written is a repository as the session's git wrote it.
 type written struct {
@@ -191,7 +195,11 @@ func (s written) tips() (out []tip) {
 		}
 	}
 	for _, t := range leading(s.root, s.dir) {
-		if !known[t.hash] && len(out) < maxTips {
+		switch {
+		case known[t.hash] && t != beyond:
+		case len(out) == maxTips:
+			return append(out, beyond)
+		default:
 			known[t.hash] = true
 			out = append(out, t)
 		}
@@ -201,7 +209,7 @@ func (s written) tips() (out []tip) {
 
 // leading is what leads to commits in a repository.
 func leading(root *os.Root, dir string) []tip {
-	named := branches(root, dir)
+	named, whole := branches(root, dir)
 	of := func(prefix, words string) (out []tip) {
 		for _, ref := range slices.Sorted(maps.Keys(named)) {
 			if name, ok := strings.CutPrefix(ref, prefix); ok && isHash(named[ref]) {
@@ -210,44 +218,61 @@ func leading(root *os.Root, dir string) []tip {
 		}
 		return out
 	}
-	return slices.Concat(of("refs/heads/", ""), heads(root, dir), of("refs/tags/", "the tag "), of("refs/notes/", "the notes "), stashes(root, dir), of("refs/", "refs/"), of("worktrees/", "worktrees/"))
+	stashed := stashes(root, dir, named["refs/stash"])
+	delete(named, "refs/stash")
+	out := slices.Concat(of("refs/heads/", ""), heads(root, dir), of("refs/tags/", "the tag "), of("refs/notes/", "the notes "), stashed, of("refs/", "refs/"), of("worktrees/", "worktrees/"))
+	if !whole {
+		out = append(out, beyond)
+	}
+	return out
 }
 
 // Autostashes are files in which git keeps what a merge or a rebase under way put aside.
 var Autostashes = []string{"MERGE_AUTOSTASH", "rebase-merge/autostash", "rebase-apply/autostash"}
 
-// Foreign are references to what others made, and those that are told of by themselves.
-var Foreign = []string{"refs/remotes/", "refs/prefetch/", "refs/stepbox/", "refs/stash/"}
+// Foreign are references to what others made, and to what was fetched.
+var Foreign = []string{"refs/remotes/", "refs/prefetch/", "refs/stepbox/"}
 
-// branches are a repository's branches, tags and notes, and what else it has names for.
-func branches(root *os.Root, dir string) map[string]string {
-	named := map[string]string{}
-	for line := range strings.Lines(text(root, path.Join(dir, "packed-refs"))) {
-		if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+// branches are a repository's branches, tags and notes, and what else it has names for; whole
+// says whether those are all.
+func branches(root *os.Root, dir string) (named map[string]string, whole bool) {
+	named = map[string]string{}
+	packed, loose := text(root, path.Join(dir, "packed-refs")), 0
+	for line := range strings.Lines(packed) {
+		if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && !isForeign(name) {
 			named[name] = hash
 		}
 	}
 	for _, tree := range trees(root, dir) {
 		_ = fs.WalkDir(root.FS(), path.Join(tree, "refs"), func(at string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() && len(named) < maxTips {
-				rel, _ := filepath.Rel(dir, at) // it is below
-				named[rel] = strings.TrimSpace(text(root, at))
+			rel, _ := filepath.Rel(dir, at) // it is below
+			if err != nil || !d.Type().IsRegular() || isForeign(rel) {
+				return nil // what can't be read is of no use
 			}
-			return nil // what can't be read is of no use
+			if loose++; loose > maxLoose {
+				return fs.SkipAll
+			}
+			named[rel] = strings.TrimSpace(text(root, at))
+			return nil
 		})
 	}
-	maps.DeleteFunc(named, func(ref, _ string) bool {
-		return slices.ContainsFunc(Foreign, func(prefix string) bool { return strings.HasPrefix(ref+"/", prefix) })
-	})
-	return named
+	return named, len(packed) < maxRefs && loose <= maxLoose
 }
 
-// stashes are all that there are, the oldest first.
-func stashes(root *os.Root, dir string) (out []tip) {
+func isForeign(ref string) bool {
+	return slices.ContainsFunc(Foreign, func(prefix string) bool { return strings.HasPrefix(ref, prefix) })
+}
+
+// stashes are all that there are, the oldest first: as their log has them, and the newest,
+// which outlives that.
+func stashes(root *os.Root, dir, newest string) (out []tip) {
 	for line := range strings.Lines(text(root, path.Join(dir, "logs/refs/stash"))) {
 		if words := append(strings.Fields(line), "", ""); isHash(words[1]) {
 			out = append(out, tip{stash, words[1]})
 		}
+	}
+	if isHash(newest) {
+		out = append(out, tip{stash, newest})
 	}
 	return out
 }
@@ -255,7 +280,7 @@ func stashes(root *os.Root, dir string) (out []tip) {
 // trees are the folders that a repository's working trees have for themselves.
 func trees(root *os.Root, dir string) []string {
 	linked, out := listed(root, path.Join(dir, "worktrees")), []string{dir}
-	for _, d := range linked[:min(len(linked), maxTips)] {
+	for _, d := range linked {
 		out = append(out, path.Join(dir, "worktrees", d.Name()))
 	}
 	return out

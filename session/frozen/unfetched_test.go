@@ -23,11 +23,16 @@ func TestUnfetched(t *testing.T) {
 		"notes":            {agent: "git notes add -m n", want: "1 commit on the notes commits"},
 		"another name":     {agent: "git update-ref refs/wip/x $(git commit-tree -m x HEAD^{tree}); git update-ref refs/remotes/o/x $(git commit-tree -m y HEAD^{tree})", want: "1 commit on refs/wip/x"},
 		"put aside":        {agent: "git branch b; echo 2 >a; git commit -qam x; git switch -q b; echo 3 >a; git commit -qam y; echo 4 >>c; git add c; git merge -q --autostash main || true", want: "1 commit on b, 1 commit on main, 1 stash"},
-		"a hash as name":   {agent: commit + "git branch -m $(git hash-object a)", want: "1 commit on d00491fd7e5bb6fa28c517a0bb32b8b506539d4d"},
-		"packed names":     {agent: commit + "git pack-refs --all; " + commit, want: "2 commits on main"},
-		"packed":           {agent: commit + "git gc -q", want: "commits on main"},
-		"many":             {agent: "for i in 1 2 3 4 5 6 7; do git switch -qc b$i main; git commit -qm $i --allow-empty; done", want: "1 commit on b1, 1 commit on b2, 1 commit on b3, 1 commit on b4, 1 commit on b5, and 2 more"},
-		"hostile":          {agent: commit + "git branch other", upper: "find .git/objects -type f -exec rm -f {} ';' -exec mkfifo {} ';'; rm -rf .git/HEAD .git/logs; mkfifo .git/HEAD .git/worktrees .git/packed-refs; mkdir .git/refs/tags; ln -s /etc/passwd .git/refs/tags/x; ln -s / .git/logs", want: "commits on main"},
+		"no log of it":     {agent: "echo 3 >a; git stash -q; git reflog expire --expire=now --all", want: "1 stash"},
+		"among thousands": {host: "h=$(git rev-parse HEAD); for i in $(seq 1200); do printf \"$h refs/%s/$i\\n\" tags remotes/o; done >.git/packed-refs; git branch old; git pack-refs --all",
+			agent: "git branch -qd old; git switch -qc keep; " + commit, want: "1 commit on keep"},
+		"thousands": {agent: "for i in $(seq 1100); do printf '%040d refs/heads/x%d\\n' $i $i; done >.git/packed-refs",
+			want: "commits on x1, commits on x10, commits on x100, commits on x1000, commits on x1001, and 996 more"},
+		"a hash as name": {agent: commit + "git branch -m $(git hash-object a)", want: "1 commit on d00491fd7e5bb6fa28c517a0bb32b8b506539d4d"},
+		"packed names":   {agent: commit + "git pack-refs --all; " + commit, want: "2 commits on main"},
+		"packed":         {agent: commit + "git gc -q", want: "commits on main"},
+		"many":           {agent: "for i in 1 2 3 4 5 6 7; do git switch -qc b$i main; git commit -qm $i --allow-empty; done", want: "1 commit on b1, 1 commit on b2, 1 commit on b3, 1 commit on b4, 1 commit on b5, and 2 more"},
+		"hostile":        {agent: commit + "git branch other", upper: "find .git/objects -type f -exec rm -f {} ';' -exec mkfifo {} ';'; rm -rf .git/HEAD .git/logs; mkfifo .git/HEAD .git/worktrees .git/packed-refs; mkdir .git/refs/tags; ln -s /etc/passwd .git/refs/tags/x; ln -s / .git/logs", want: "commits on main"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -177,7 +177,7 @@ for dir; do
 
 var (
 	autostashes = strings.Join(frozen.Autostashes, " ")
-	foreign     = strings.Join(frozen.Foreign, `\|`)
+	foreign     = strings.Join(frozen.Foreign, `\|`) + `\|refs/stash/`
 )
 
 // listScript lists what leads to commits, and which of those are new: neither the host
@@ -189,7 +189,9 @@ var listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(object
 			[ ! -f "$head" ] || [ -h "$head" ] || printf '%s HEAD\n' "$(head -n 1 "$head")"
 		done &&
 		g for-each-ref --format="$form" refs/tags refs/notes &&
-		if g rev-parse -q --verify refs/stash >/dev/null; then g log -g --format='%H %gD' refs/stash | grep -vFf $n.was || :; fi &&
+		if g rev-parse -q --verify refs/stash >/dev/null; then
+			{ g log -g --format='%H %gD' refs/stash; g rev-parse refs/stash | sed 's,$, refs/stash@{0},'; } | grep -vFf $n.was || :
+		fi &&
 		for own in "$dir" "$dir"/worktrees/*; do for file in ` + autostashes + `; do
 			[ ! -f "$own/$file" ] || [ -h "$own/$file" ] || printf '%s refs/stash@{autostash}\n' "$(head -n 1 "$own/$file")"
 		done; done &&
