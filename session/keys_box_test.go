@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"bufio"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,10 +17,17 @@ func sshAgent(t *testing.T) (sock, public string) {
 	dir := t.TempDir()
 	sock, key := filepath.Join(dir, "sock"), filepath.Join(dir, "key")
 	daemon := exec.Command("ssh-agent", "-D", "-a", sock)
+	says, err := daemon.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := daemon.Start(); err != nil {
 		t.Skipf("OpenSSH isn't installed: %v", err)
 	}
 	t.Cleanup(func() { _ = daemon.Process.Kill(); _ = daemon.Wait() })
+	if line, err := bufio.NewReader(says).ReadString('\n'); err != nil { // it listens once it says where
+		t.Fatalf("ssh-agent says %q: %v", line, err)
+	}
 	for _, argv := range [][]string{{"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "me@laptop", "-f", key}, {"ssh-add", "-q", key}} {
 		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Env = []string{"SSH_AUTH_SOCK=" + sock, "PATH=/usr/bin:/bin"}
