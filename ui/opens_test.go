@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"stepbox/session/api"
 )
 
@@ -60,7 +62,7 @@ func testNothingIsDecidedAfterALostKey(t *testing.T) {
 	d.shows("nothing to roll back")
 	d.calmly("a")
 	d.decided()
-	d.shows("u, just before, opened nothing")
+	d.shows("u, just before, wasn't done")
 	d.calmly("a") // again, having read that
 	d.decided(api.AnswerApprove)
 }
@@ -77,5 +79,48 @@ func testNoRunsNothing(t *testing.T) {
 		d.advance(time.Second)
 		d.calmly("o")
 		d.decided(api.AnswerStepOver)
+	}
+}
+
+// A key that opens something else than what it is for, or lets go of what the mouse selects, is
+// lost as well: in lists, what isn't shown whole is opened, and an edit in that of all sessions.
+func TestNothingIsDecidedAfterSomethingElse(t *testing.T) {
+	alone(t, testNothingIsDecidedAfterSomethingElse)
+}
+
+func testNothingIsDecidedAfterSomethingElse(t *testing.T) {
+	long := plainQuestion() // its row shows less than it says
+	long.Command.Env = []string{"DEBUG=1"}
+	for _, tt := range []struct {
+		home      bool
+		q         api.Question
+		selects   string // by the mouse
+		key, then string
+	}{
+		{true, sceneEdit(), "", "d", "y"},
+		{true, sceneEdit(), "", "u", "y"},
+		{true, plainQuestion(), "", "U", "a"}, // is none there
+		{true, plainQuestion(), "$ go get", "d", "a"},
+		{false, long, "", "A", "a"},
+		{false, plainQuestion(), "#13  go get", "d", "a"},
+	} {
+		c, o, list, to := liveScene(1, tt.q), Options{Config: themed("plain")}, "Held in all sessions  1 question", []string{"tab"}
+		if !tt.home {
+			o.Session, list, to = c.list[0].ID, "4 Actions  1 held", []string{leader, "4"}
+		}
+		d := drive(t, c, 120, 35, o)
+		d.shows(list)
+		d.press(to...)
+		if tt.selects != "" {
+			x, y := d.place(tt.selects)
+			d.send(click(x, y))
+			d.send(tea.MouseMotionMsg{X: x + 4, Y: y, Button: tea.MouseLeft})
+		}
+		d.advance(time.Second)
+		d.press(tt.key)
+		d.advance(450 * time.Millisecond)
+		d.press(tt.then)
+		d.decided()
+		d.shows(tt.key + ", just before, wasn't done")
 	}
 }

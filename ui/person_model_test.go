@@ -249,6 +249,9 @@ func (w *world) opens(t *rapid.T) {
 		w.does(key(leader))
 		w.does(key("4"))
 	}
+	if at := w.focused(); w.m.bench == nil && len(at) > 0 && strings.HasPrefix(w.row(at[0].X, at[0].Y), "┏ Live") {
+		w.does(key("tab"))
+	}
 	w.waits(150 * time.Millisecond) // what was pressed before is carried out, or isn't
 	w.answers()
 	w.does(key(rapid.SampledFrom([]string{"k", "j"}).Draw(t, "move")))
@@ -314,7 +317,7 @@ func TestNoKeyDoesTheOpposite(t *testing.T) {
 	t.Parallel()
 	fewer()
 	check(t, func(t *testing.T, rt *rapid.T) {
-		w := lives(t, rt, false)
+		w := lives(t, rt, rapid.Bool().Draw(rt, "home"))
 		defer w.m.Close()
 		for range 20 {
 			if rapid.IntRange(0, 3).Draw(rt, "who") == 0 {

@@ -72,9 +72,17 @@ func (d *Desk) Soon(t state.Target, c state.Care, repeat bool) string {
 	case repeat || !d.Guard.Takes(t, c, now):
 		return dialog.TooSoon
 	case lost != "":
-		return "too soon: " + keys.Pretty(lost) + ", just before, opened nothing"
+		return "too soon: " + keys.Pretty(lost) + ", just before, wasn't done"
 	}
 	return ""
+}
+
+// Lose notes that a key for an intent did nothing, or something else: the next key may be for
+// what that would have opened.
+func (d *Desk) Lose(i intent.Intent) {
+	if intent.Asks(i) {
+		d.Presses.Lost()
+	}
 }
 
 // JustDecided says whether keys may still be for what was just decided.

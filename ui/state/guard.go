@@ -43,7 +43,7 @@ const (
 	Repeat      = 100 * time.Millisecond // within it, a key that is held down comes again
 )
 
-// Presses tells a key that may be held down still, and one that opened nothing. It is told of
+// Presses tells a key that may be held down still, and one that wasn't carried out. It is told of
 // every key before that is carried out.
 type Presses struct {
 	key   string
@@ -51,19 +51,19 @@ type Presses struct {
 	since time.Duration // the key before
 	again bool          // that was the same
 	wait  *Wait
-	lost  string // this key before opened nothing, though it was to
+	lost  string // this key before didn't do what it was for
 	fails bool   // so did this one
 }
 
-// Told is for how long it must have been said that a key opened nothing before the next one
-// decides: whoever presses that may think to see what the first was for.
+// Told is for how long it must have been seen that a key did nothing, or something else, before
+// the next one decides: whoever presses that may think to see what the first was for.
 const Told = time.Second
 
-// Lost notes that the key that was noted last didn't open what it was for, which is said.
+// Lost notes that the key that was noted last didn't do what it was for, which is seen.
 func (p *Presses) Lost() { p.fails = true }
 
-// After is the key just before the one that was noted last, if that is for what it didn't open;
-// "": it isn't. The same key again is for the same.
+// After is the key just before the one that was noted last, if that may be for what it didn't
+// open; "": it isn't. The same key again is for the same.
 func (p *Presses) After() string {
 	if p.again || p.since >= Told {
 		return ""

@@ -31,13 +31,6 @@ func (b *inbox) tooSoon(why string) tea.Cmd {
 	})
 }
 
-// refuse says why a key did nothing.
-func (b *inbox) refuse(i intent.Intent, why string) {
-	if b.Notice = why; intent.Asks(i) {
-		b.desk.Presses.Lost()
-	}
-}
-
 // judge carries out a key in the inbox.
 func (b *inbox) judge(i intent.Intent, repeat bool) tea.Cmd {
 	e, ok := b.asked()
@@ -63,11 +56,12 @@ func (b *inbox) judge(i intent.Intent, repeat bool) tea.Cmd {
 	r := e.refs[0]
 	why := b.whyNot(i, e)
 	_, deny := i.(intent.Deny)
+	var cmd tea.Cmd
 	switch {
 	case why != "":
-		b.refuse(i, why)
+		b.Notice = why
 	case b.blind:
-		return b.tooSoon("")
+		cmd = b.tooSoon("")
 	case e.q.Subject == api.SubjectEdit:
 		b.open(e) // its differences are what is decided on
 	case !deny && !dialog.RowAnswers(i, e.q, b.whole):
@@ -78,12 +72,14 @@ func (b *inbox) judge(i intent.Intent, repeat bool) tea.Cmd {
 		if dialog.Settles(i, e.q) {
 			care = state.Quiet
 		}
-		if soon := b.desk.Soon(b.target(), care, repeat); soon != "" {
-			return b.tooSoon(soon)
+		soon := b.desk.Soon(b.target(), care, repeat)
+		if soon == "" {
+			return b.answer(r.Session, dialog.Answer(i, e.q, b.of[r.Session].Print(r.ID), true))
 		}
-		return b.answer(r.Session, dialog.Answer(i, e.q, b.of[r.Session].Print(r.ID), true))
+		cmd = b.tooSoon(soon)
 	}
-	return nil
+	b.desk.Lose(i)
+	return cmd
 }
 
 // whyNot says why a key is no answer to a row, or "".
@@ -110,14 +106,14 @@ func (b *inbox) whyNot(i intent.Intent, e heldRow) string {
 func (b *inbox) inQuestion(i intent.Intent, repeat bool) tea.Cmd {
 	d := b.dialogs.Top()
 	b.Notice = ""
-	if b.blind && intent.Decides(i) {
-		return b.tooSoon("")
-	}
-	if why := b.desk.Soon(b.target(), d.Care(i), repeat); why != "" {
-		return b.tooSoon(why)
+	soon := b.desk.Soon(b.target(), d.Care(i), repeat)
+	if soon != "" || b.blind && intent.Decides(i) {
+		b.desk.Lose(i)
+		return b.tooSoon(soon)
 	}
 	if why := d.Why(i); why != "" {
-		b.refuse(i, why)
+		b.desk.Lose(i)
+		b.Notice = why
 		return nil
 	}
 	switch r := d.Handle(i).(type) {

@@ -235,6 +235,7 @@ func (s *Screen) Key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	var cmd tea.Cmd
 	if s.drag.Some { // it lets go of what the mouse selects
 		s.inbox.desk.Guard.Key(s.cfg.Now())
+		s.inbox.desk.Presses.Lost()
 		s.drag.Drop()
 	} else {
 		i, cmd = s.key(k)
@@ -279,6 +280,7 @@ func (s *Screen) key(k tea.KeyPressMsg) (intent.Intent, tea.Cmd) {
 	if s.search.open {
 		return nil, s.typed(func() { s.search.line.Type(k) })
 	}
+	s.inbox.desk.Presses.Lost()
 	s.Notice = keys.Astray(k, func(intent.Intent) string { return "" }, nil, scope...)
 	return nil, nil
 }
@@ -363,6 +365,7 @@ func (s *Screen) handle(i intent.Intent) (intent.Intent, tea.Cmd) {
 		return nil, s.look()
 	}
 	if s.Notice = s.why(i); s.Notice != "" {
+		s.inbox.desk.Lose(i)
 		return nil, nil
 	}
 	switch i := i.(type) {

@@ -14,8 +14,7 @@ import (
 // handle carries out an intent outside of dialogs, which was meant for a target.
 func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
 	if why := s.Why(i); why != "" {
-		s.lose(i)
-		s.answerKey(themes.Info, why)
+		s.refuse(i, themes.Info, why)
 		s.notice.holds = func() bool { return s.Why(i) == why }
 		return nil
 	}
@@ -162,10 +161,11 @@ func (s *Screen) opens(i intent.Intent, q api.Question) bool {
 func (s *Screen) judge(i intent.Intent, target state.Target, repeat bool) tea.Cmd {
 	q, held := s.question()
 	if held && s.opens(i, q) {
+		s.asking.desk.Lose(i)
 		return nil
 	}
 	if why := s.soon(i, target, repeat); why != "" {
-		s.answerKey(themes.Warn, why)
+		s.refuse(i, themes.Warn, why)
 		return nil
 	}
 	s.asking.desk.Decided = s.cfg.Now()

@@ -55,6 +55,7 @@ func (s *Screen) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	if s.drag.Some {
 		if cmd := s.drag.key(k); !keys.IsLeader(k) {
+			s.asking.desk.Presses.Lost()
 			return cmd
 		} // or what follows the leader would be the agent's
 	}
@@ -198,12 +199,11 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 		care = state.Quiet
 	}
 	if why := s.asking.desk.Soon(d.Target(), care, repeat); why != "" {
-		s.answerKey(themes.Warn, why)
+		s.refuse(i, themes.Warn, why)
 		return nil
 	}
 	if why := d.Why(i); why != "" {
-		s.lose(i)
-		s.answerKey(themes.Warn, why)
+		s.refuse(i, themes.Warn, why)
 		return nil
 	}
 	if s.notice.ofKey {
@@ -220,11 +220,10 @@ func (s *Screen) dialogIntent(d dialog.Dialog, i intent.Intent, repeat bool) tea
 	return s.fromDialog(d, after, repeat)
 }
 
-// lose notes that what an intent was to open isn't opened.
-func (s *Screen) lose(i intent.Intent) {
-	if intent.Asks(i) {
-		s.asking.desk.Presses.Lost()
-	}
+// refuse says why a key did nothing.
+func (s *Screen) refuse(i intent.Intent, token themes.Token, why string) {
+	s.asking.desk.Lose(i)
+	s.answerKey(token, why)
 }
 
 // fromDialog carries out what followed from a key in a dialog.
@@ -268,7 +267,7 @@ func (s *Screen) fromDialog(d dialog.Dialog, i intent.Intent, repeat bool) tea.C
 	case intent.Run:
 		target := d.Target()
 		if why := s.soon(r.Intent, target, repeat); why != "" {
-			s.answerKey(themes.Warn, why)
+			s.refuse(r.Intent, themes.Warn, why)
 			return nil
 		}
 		s.asking.dialogs.Close(d)
@@ -279,6 +278,7 @@ func (s *Screen) fromDialog(d dialog.Dialog, i intent.Intent, repeat bool) tea.C
 		}
 		if q, held := s.question(); held && intent.Decides(r.Intent) {
 			s.asking.open(q) // it may have come, or changed, behind what was open
+			s.asking.desk.Lose(r.Intent)
 			return nil
 		}
 		return s.handle(r.Intent, target, repeat)

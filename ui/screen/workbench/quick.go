@@ -43,7 +43,7 @@ func (s *Screen) quick(i intent.Quick, repeat bool) tea.Cmd {
 	q, _ := s.asking.question()
 	edit := q.Subject == api.SubjectEdit
 	if opens := edit || i.Yes && now.Place != "the strip"; !opens && (repeat || aimed != now) || now == (state.Target{}) {
-		s.lose(i)
+		s.asking.desk.Lose(i)
 		s.tell(themes.Warn, dialog.TooSoon)
 		return nil
 	}
