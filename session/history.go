@@ -124,13 +124,13 @@ func (s *Session) ownHistory(ctx context.Context, all []*frozen.Wrote, applied s
 	return settled, why, err
 }
 
-// applied says which of the session's files were applied as they are: what became of them
-// in the project since is the person's.
+// applied says which of the session's files were applied as they are, or were never another:
+// what became of them in the project since is the person's.
 func (s *Session) applied(ctx context.Context) (scan.Drop, error) {
 	if s.cfg.Applied == nil {
 		return func(string, *manifest.Entry, bool) bool { return false }, nil
 	}
-	return s.cfg.Applied(ctx, s.cfg.ID)
+	return s.cfg.Applied(ctx, s.cfg.ID, s.past.found.Manifest)
 }
 
 // merged says whether all that the session's git wrote is in what the project has checked

@@ -82,8 +82,9 @@ type Config struct {
 	// which is to be applied as well; nil: nobody does.
 	Returned func(ctx context.Context, s api.Session, f *files.Files, now *manifest.Manifest, checkpoint int64) ([]string, error)
 
-	// Applied says which files of a session's were applied as they are; nil: none.
-	Applied func(ctx context.Context, id string) (scan.Drop, error)
+	// Applied says which files of a session's, as it has them now, were applied as they are, or
+	// were never another; nil: none.
+	Applied func(ctx context.Context, id string, now *manifest.Manifest) (scan.Drop, error)
 
 	// Foretell is told what a session that goes on records first, before it does; nil: nobody is.
 	Foretell func([]store.Event) error

@@ -139,3 +139,25 @@ func TestRenamedAgain(t *testing.T) {
 		r.is(map[string]string{name: "moved\n"})
 	}
 }
+
+// What the agent only wrote as it was is the person's, whatever becomes of it; what it made
+// as it was again after an apply of it isn't.
+func TestReturnedIsntSettled(t *testing.T) {
+	r := newRig(t, map[string]string{"a": "1\n", "same": "1\n"})
+	r.agent("a", "2\n")
+	r.action(api.ReviewKept)
+	_, err := r.apply(api.ApplyRequest{})
+	r.must(err)
+	r.agent("a", "1\n")
+	r.agent("same", "1\n")
+	r.action(api.ReviewKept)
+	m, err := r.files.Scan(t.Context())
+	r.must(err)
+	settled, err := r.Settled(t.Context(), sessionID, m)
+	r.must(err)
+	for path, want := range map[string]bool{"a": false, "same": true} {
+		if got := settled(path, m.Lookup(path), true); got != want {
+			t.Errorf("%s is settled: %v", path, got)
+		}
+	}
+}

@@ -120,10 +120,11 @@ func (a *Applier) Written(ctx context.Context, id string) (as func(path string, 
 	}, nil
 }
 
-// Settled says which of a session's files were applied as they are, so that what became of
-// them in the project since is the person's: those that an apply wrote so, or merged with
-// the project's. Of what an apply took a part of it isn't known.
-func (a *Applier) Settled(ctx context.Context, id string) (scan.Drop, error) {
+// Settled says which of a session's files, as it has them now, have nothing of its own in
+// them that isn't applied, so that what became of them in the project since is the person's:
+// those that an apply wrote so, or merged with the project's, and those that no apply wrote
+// and that it has as it first saw them. Of what an apply took a part of it isn't known.
+func (a *Applier) Settled(ctx context.Context, id string, now *manifest.Manifest) (scan.Drop, error) {
 	all, err := a.whole(ctx, id)
 	if err != nil {
 		return nil, err
@@ -135,8 +136,10 @@ func (a *Applier) Settled(ctx context.Context, id string) (scan.Drop, error) {
 			want = project.State{}
 		}
 		switch p := by.part; {
-		case !ok || !moved:
+		case !moved:
 			return false
+		case !ok:
+			return by.lost == nil && rewritten(now, path, e)
 		case written.Same(want):
 			return true
 		case !slices.Contains(by.merged, api.KeyOf(path)) || len(p.Actions)+len(p.Without)+len(p.Files) > 0:
@@ -145,6 +148,15 @@ func (a *Applier) Settled(ctx context.Context, id string) (scan.Drop, error) {
 		m, err := by.then.At(ctx, by.checkpoint)
 		return err == nil && project.Of(m.Has(nil, path)).Same(want)
 	}, nil
+}
+
+// rewritten says whether a file of an upper is as it was first seen. Below a folder that hides
+// the lower's it stays whatever it is.
+func rewritten(now *manifest.Manifest, path string, e *manifest.Entry) bool {
+	dir, _ := manifest.Split(path)
+	first := (*manifest.Manifest)(nil).Has(now.Base, path)
+	known := first != nil && (first.Unsaved == "" || !first.Hash.IsZero())
+	return known && now.Shape(now.Base, dir) == manifest.ShapeOpen && project.Of(first).Same(project.Of(e))
 }
 
 // WroteAt is what each apply of a session that stands made of a file, newest first, of
