@@ -96,23 +96,23 @@ func (s *Session) sayWhence(why string) {
 		words = "git: the project has " + head(is) + " checked out by now; " + why +
 			", and the session goes on from " + head(has) + ": what it commits is to be merged or picked"
 	}
-	if was != is || strings.HasPrefix(why, "both") {
+	if was != is || why != "" && why != itsOwn {
 		s.past.gitWords = append(s.past.gitWords, words)
 	}
 }
+
+// itsOwn is why a session whose commits weren't merged keeps its history.
+const itsOwn = "the agent has a history of its own"
 
 // ownHistory says why the session keeps a history of its own; "" when it doesn't, and
 // then which files are the person's whatever the session has.
 func (s *Session) ownHistory(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, why string, err error) {
 	settled = applied
 	if slices.ContainsFunc(all, (*frozen.Wrote).Own) {
-		own := false
-		if settled, own, err = s.merged(ctx, all, applied); own {
-			return nil, "the agent has a history of its own", err
-		}
+		settled, why, err = s.merged(ctx, all, applied)
 	}
 	var both []string
-	if err == nil {
+	if why == "" && err == nil {
 		both, err = s.both(ctx, settled)
 	}
 	if len(both) > 0 {
@@ -133,25 +133,32 @@ func (s *Session) applied(ctx context.Context) (scan.Drop, error) {
 	return s.cfg.Applied(ctx, s.cfg.ID, s.past.found.Manifest)
 }
 
-// merged says whether all that the session's git wrote is in what the project has checked
-// out by now, and no history of its own any more. Then files are settled, too, that are as
-// the session's newest commit has them, also those that the person took back after it.
-func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, own bool, err error) {
+// merged says why what the session's git wrote is a history of its own; "" when all of it is
+// in what the project has checked out by now. Then files are settled, too, that are as
+// the session's newest commit has them, also those that the person took back after it. What
+// the agent took back of it, and didn't commit, would come again with what is checked out.
+func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, why string, err error) {
 	had := map[string]*git.Entry{} // by path; nil: it has nothing there
 	for _, w := range all {
 		if w.Own() && !s.holds(ctx, w) {
-			return applied, true, ctx.Err()
+			return nil, itsOwn, ctx.Err()
 		}
 		if w.Own() {
 			s.heads(w, had)
 		}
 	}
-	committed, err := s.staged(all)
+	committed, err := s.outfit.Git.Staged(all)
+	if err != nil {
+		return nil, "", err
+	}
+	if undone, err := s.undone(ctx, committed); err != nil || len(undone) > 0 {
+		return nil, "the agent took back " + few(undone) + " and didn't commit that", err
+	}
 	return func(path string, e *manifest.Entry, moved bool) bool {
 		in, known := had[path]
 		_, ours := committed[path]
 		return applied(path, e, moved) || known && s.is(ctx, e, in) && (ours || moved)
-	}, false, err
+	}, "", nil
 }
 
 // holds says whether what the project has checked out has all that the session's git
@@ -262,13 +269,14 @@ func (s *Session) putBack(ctx context.Context, all []*frozen.Wrote) error {
 		return err
 	}
 	s.sayUnread(now)
-	staged, err := s.staged(all)
+	staged, err := g.Staged(all)
 	if err != nil {
 		return err
 	}
 	list, theirs := frozen.Since(then, now, covered(s.past.found.Manifest), s.added(options.Person)), []string(nil)
+	undone := frozen.Undone(staged, s.past.found.Manifest)
 	list = slices.DeleteFunc(list, func(b frozen.Back) bool {
-		took := s.took(staged, b.Path)
+		took := s.took(staged, b.Path) && !slices.Contains(undone, b.Path)
 		if took {
 			theirs = append(theirs, b.Path)
 		}

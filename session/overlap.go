@@ -1,14 +1,12 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
@@ -46,7 +44,7 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 		if err != nil {
 			return nil, err
 		}
-		others, err := otherwise(git.OpenAs(at, git.Person{}, g.Of), now)
+		others, err := frozen.Otherwise(git.OpenAs(at, git.Person{}, g.Of), now)
 		if err != nil {
 			return nil, err
 		}
@@ -66,55 +64,24 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 	return paths, nil
 }
 
-// otherwise are the paths, from a folder, that a repository's index and another have in
-// another way, and what the other has there; nil for nothing.
-func otherwise(was *git.Repository, now []git.Entry) (map[string]*git.Entry, error) {
-	then, _, err := was.Index()
-	if err != nil {
-		return nil, err
-	}
-	had, differ := map[string]*git.Entry{}, map[string]*git.Entry{}
-	for i := range then {
-		had[then[i].Path] = &then[i]
-	}
-	for i := range now {
-		e := &now[i]
-		if h := had[e.Path]; h == nil || h.Mode != e.Mode || !bytes.Equal(h.Hash, e.Hash) {
-			differ[e.Path] = e
+// undone are the paths that the session has taken back without committing that, where the
+// project has something else.
+func (s *Session) undone(ctx context.Context, staged map[string]*git.Entry) (paths []string, err error) {
+	found := s.past.found.Manifest
+	for _, p := range frozen.Undone(staged, found) {
+		var now *diff.File
+		if e := found.Has(found.Base, p); e != nil {
+			now = &diff.File{Entry: *e}
 		}
-		delete(had, e.Path)
-	}
-	for p := range had {
-		differ[p] = nil
-	}
-	_, prefix := was.Root()
-	paths := map[string]*git.Entry{}
-	for p, e := range differ {
-		in, err := filepath.Rel(path.Join(".", prefix), strings.TrimSuffix(p, "/"))
-		if err == nil && filepath.IsLocal(in) {
-			paths[in] = e
-		}
-	}
-	return paths, nil
-}
-
-// staged is what the agent's git has in another way than it was taken over, by path from
-// the project; nil for nothing.
-func (s *Session) staged(all []*frozen.Wrote) (map[string]*git.Entry, error) {
-	g, has := s.outfit.Git, map[string]*git.Entry{}
-	for _, w := range all {
-		if w.Index == nil {
-			continue
-		}
-		others, err := otherwise(git.OpenAs(filepath.Join(g.Project, w.Tree), git.Person{}, g.Of), w.Index)
+		ours, err := s.files.InProject(ctx, p, now)
 		if err != nil {
 			return nil, err
 		}
-		for p, e := range others {
-			has[path.Join(w.Tree, p)] = e
+		if !ours {
+			paths = append(paths, p)
 		}
 	}
-	return has, nil
+	return paths, nil
 }
 
 // took says whether the agent's git took a path over as the person had made it meanwhile:

@@ -49,6 +49,10 @@ type History struct {
 	// nobody does.
 	Unfetched func(ctx context.Context, s *api.Session) string
 
+	// Undone says in words what such a session took back of its commits, and didn't commit; nil:
+	// nobody does.
+	Undone func(ctx context.Context, s *api.Session) string
+
 	mu      sync.Mutex
 	opened  []*Files       // guarded by mu; of the sessions that were looked at last
 	counted map[string]int // guarded by mu; see unapplied

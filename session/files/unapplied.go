@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -18,6 +19,11 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	h.Today(ctx, &s)
 	if h.Unfetched != nil && s.State != "" && !s.Live() {
 		s.Unfetched = h.Unfetched(ctx, &s)
+	}
+	if h.Undone != nil && s.State != "" && !s.Live() {
+		if s.Undone = h.Undone(ctx, &s); s.Undone != "" {
+			s.Git = strings.TrimPrefix(s.Git+"; it took back "+s.Undone+", and didn't commit that", "; ")
+		}
 	}
 	return s, err
 }
@@ -36,7 +42,7 @@ func (h *History) Sessions(ctx context.Context) ([]api.Session, error) {
 func (h *History) Today(ctx context.Context, s *api.Session) {
 	h.unapplied(ctx, s)
 	if s.State != "" && !s.Live() {
-		if s.Git, s.Unfetched = "", ""; h.Git != nil {
+		if s.Git, s.Unfetched, s.Undone = "", "", ""; h.Git != nil {
 			s.Git = h.Git(ctx, s)
 		}
 	}

@@ -7,10 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/frozen"
 	"stepbox/session/outfit"
+	"stepbox/session/project"
 )
 
 // unfetched says in words which commits go with a session: what an apply fetched doesn't,
@@ -36,6 +39,42 @@ func unfetched(ctx context.Context, h *files.History, folder, home string, env [
 		return known
 	})
 }
+
+// undone says in words which files a session took back of its commits and didn't commit, where
+// the project has something else.
+func undone(ctx context.Context, h *files.History, folder string, s *api.Session) string {
+	g := frozen.Git{Project: s.Folder, Folder: folder}
+	taken, ok, err := frozen.Load(folder)
+	if err != nil || !ok || s.Folder == "" {
+		return ""
+	}
+	_ = g.Beyond(taken) // else it isn't shown
+	state, err := h.Scope(ctx, s.ID, api.Scope{})
+	if err != nil || state.To == nil {
+		return "" // whoever looks at its changes hears why
+	}
+	in, err := project.Open(s.Folder)
+	if err != nil {
+		return "" // it is gone, and with it what was merged
+	}
+	defer in.Close()
+	paths, err := g.UndoneAt(state.To, func(e *manifest.Entry) ([]byte, error) {
+		return state.Files.Read(ctx, &diff.File{Entry: *e}, maxIndex)
+	}, func(path string) (project.State, error) { return in.Look(ctx, path) })
+	if err != nil {
+		return "it can't be told: " + api.Escape(err.Error())
+	}
+	named := api.EscapeAll(paths[:min(len(paths), maxUndone)])
+	if n := len(paths) - len(named); n > 0 {
+		named = append(named, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(named, ", ")
+}
+
+const (
+	maxUndone = 3         // files that are named
+	maxIndex  = 256 << 20 // bytes of an index that is read
+)
 
 // fetched are the commits that applies have fetched, and "" where one has fetched all since a
 // session ended.

@@ -178,6 +178,9 @@ func ConfirmTrash(s api.Session, do intent.Intent) *Confirm {
 	if s.Unfetched != "" {
 		why = append(why, "It has what was never fetched: "+paint.Clean(s.Unfetched)+"; an apply with commits fetches it.")
 	}
+	if s.Undone != "" {
+		why = append(why, "It took back what it had committed, and didn't commit that: "+paint.Clean(s.Undone)+".")
+	}
 	return &Confirm{
 		Title: "Put " + paint.Clean(label(s)) + " into the trash?", Do: do, YesFor: "trash it",
 		Shown: confirms("trash " + s.ID),

@@ -162,6 +162,6 @@ func (s *Screen) Empty(ctx context.Context) error {
 // for what is looked up of their git.
 func worked(x, was api.Session) bool {
 	x.Name, x.Tags, x.Note, x.Pinned, x.Trashed = was.Name, was.Tags, was.Note, was.Pinned, was.Trashed
-	x.Git, x.Unfetched = was.Git, was.Unfetched
+	x.Git, x.Unfetched, x.Undone = was.Git, was.Unfetched, was.Undone
 	return !reflect.DeepEqual(x, was)
 }
