@@ -87,16 +87,24 @@ func (s *Session) catchUpGit(ctx context.Context) (drop scan.Drop, own bool, err
 // checked out than it began with.
 func (s *Session) sayWhence(why string) {
 	g := s.outfit.Git
-	was, is := git.CheckedOut(g.Project, g.Of), git.CheckedOut(g.Project, git.Here)
-	words := "git: goes on from what the project has checked out by now, " + head(is) + "; it was " + head(was)
-	if has := g.Tip(was); why != "" {
-		if has.Commit == "" && has.Branch == was.Branch { // nothing was committed there
-			has.Commit = was.Commit
-		}
-		words = "git: the project has " + head(is) + " checked out by now; " + why +
-			", and the session goes on from " + head(has) + ": what it commits is to be merged or picked"
+	dirs := g.Moved()
+	if git.CheckedOut(g.Project, g.Of) != git.CheckedOut(g.Project, git.Here) || len(dirs) == 0 && why != "" && why != itsOwn {
+		dirs = append([]string{""}, dirs...)
 	}
-	if was != is || why != "" && why != itsOwn {
+	for _, dir := range dirs {
+		at, in := filepath.Join(g.Project, dir), ""
+		if dir != "" {
+			in = " in " + api.Escape(api.Trim(dir, 100))
+		}
+		was, is := git.CheckedOut(at, g.Of), git.CheckedOut(at, git.Here)
+		words := "git: goes on from what the project has checked out by now" + in + ", " + head(is) + "; it was " + head(was)
+		if has := g.Tip(dir, was); why != "" {
+			if has.Commit == "" && has.Branch == was.Branch { // nothing was committed there
+				has.Commit = was.Commit
+			}
+			words = "git: the project has " + head(is) + " checked out by now" + in + "; " + why +
+				", and the session goes on from " + head(has) + ": what it commits is to be merged or picked"
+		}
 		s.past.gitWords = append(s.past.gitWords, words)
 	}
 }

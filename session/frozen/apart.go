@@ -29,10 +29,32 @@ func (g Git) Apart(ask func(args ...string) (string, error)) string {
 	default:
 		words = append(words, "the host's "+Name(is.Branch)+" "+more(was.Commit, is.Commit, ask))
 	}
-	if g.MayOwn() && !merged(g.Tip(was).Commit, is.Commit, ask) {
+	if g.MayOwn() && !merged(g.Tip("", was).Commit, is.Commit, ask) {
 		words = append(words, "own history")
 	}
+	if dirs := g.Moved(); len(dirs) > 0 {
+		named := api.EscapeAll(dirs[:min(len(dirs), maxNamed)])
+		if n := len(dirs) - len(named); n > 0 {
+			named = append(named, fmt.Sprintf("and %d more", n))
+		}
+		words = append(words, "the host has another commit checked out in "+strings.Join(named, ", "))
+	}
 	return strings.Join(words, "; ")
+}
+
+// Moved are the project's folders that are repositories of their own, and have something else
+// checked out by now than what was taken over.
+func (g Git) Moved() (dirs []string) {
+	for _, at := range g.taken() {
+		dir, name := filepath.Split(at)
+		if dir = filepath.Clean(dir); dir == "." || name != ".git" || !exists(g.in(at)) {
+			continue
+		}
+		if at := filepath.Join(g.Project, dir); git.CheckedOut(at, g.Of) != git.CheckedOut(at, git.Here) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // Name is a branch, as people say it.
@@ -75,7 +97,7 @@ var marks = []string{
 // MayOwn says whether the session's git wrote what it does where it has a history of its
 // own: a log, references that were packed, what is under way.
 func (g Git) MayOwn() bool {
-	root, own, common, err := g.upper()
+	root, own, common, err := g.upper("")
 	if err != nil {
 		return false // it wrote nothing
 	}
@@ -91,20 +113,21 @@ func (g Git) MayOwn() bool {
 
 // upper is where the session's git writes, and where in that is what is the working
 // tree's own, and the rest. The agent writes there meanwhile: no link leads out of it.
-func (g Git) upper() (root *os.Root, own, common string, err error) {
-	if g.Outer == "" {
+func (g Git) upper(dir string) (root *os.Root, own, common string, err error) {
+	if g.Outer == "" || dir != "" {
 		root, err = os.OpenRoot(filepath.Join(g.Folder, "upper"))
-		return root, ".git", ".git", err
+		at := filepath.Join(dir, ".git")
+		return root, at, at, err
 	}
 	root, err = os.OpenRoot(g.outerUpper())
 	return root, g.At, ".", err
 }
 
-// Tip is what the session has checked out, if that was this when it was taken. The commit
-// is "" where the session's git didn't write it.
-func (g Git) Tip(was git.Checked) (is git.Checked) {
+// Tip is what the session has checked out in a folder, if that was this when it was taken. The
+// commit is "" where the session's git didn't write it.
+func (g Git) Tip(dir string, was git.Checked) (is git.Checked) {
 	is.Branch = was.Branch
-	root, own, common, err := g.upper()
+	root, own, common, err := g.upper(dir)
 	if err != nil {
 		return is
 	}
