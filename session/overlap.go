@@ -112,5 +112,18 @@ func (s *Session) meets(ctx context.Context, p string, old *diff.File, changed b
 			return false, err
 		}
 	}
-	return !settled(p, e, true), nil
+	return s.keeps(p) || !settled(p, e, true), nil
+}
+
+// keeps says whether a path is below a folder of the project's that the session made anew:
+// nothing of that is let go of.
+func (s *Session) keeps(p string) bool {
+	found := s.past.found.Manifest
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		was, is := (*manifest.Manifest)(nil).Has(found.Base, dir), found.Lookup(dir)
+		if was != nil && was.Kind == manifest.KindDir && is != nil && is.Opaque {
+			return true
+		}
+	}
+	return false
 }
