@@ -92,21 +92,27 @@ func (s *Session) sayWhence(why string) {
 		dirs = append([]string{""}, dirs...)
 	}
 	for _, dir := range dirs {
-		at, in := filepath.Join(g.Project, dir), ""
-		if dir != "" {
-			in = " in " + api.Escape(api.Trim(dir, 100))
-		}
-		was, is := git.CheckedOut(at, g.Of), git.CheckedOut(at, git.Here)
-		words := "git: goes on from what the project has checked out by now" + in + ", " + head(is) + "; it was " + head(was)
-		if has := g.Tip(dir, was); why != "" {
-			if has.Commit == "" && has.Branch == was.Branch { // nothing was committed there
-				has.Commit = was.Commit
-			}
-			words = "git: the project has " + head(is) + " checked out by now" + in + "; " + why +
-				", and the session goes on from " + head(has) + ": what it commits is to be merged or picked"
-		}
-		s.past.gitWords = append(s.past.gitWords, words)
+		s.past.gitWords = append(s.past.gitWords, s.whence(dir, why))
 	}
+}
+
+// whence is that of one folder; "" is the project.
+func (s *Session) whence(dir, why string) string {
+	g, in := s.outfit.Git, ""
+	if dir != "" {
+		in = " in " + api.Escape(api.Trim(dir, 100))
+	}
+	at := filepath.Join(g.Project, dir)
+	was, is := git.CheckedOut(at, g.Of), git.CheckedOut(at, git.Here)
+	if why == "" {
+		return "git: goes on from what the project has checked out by now" + in + ", " + head(is) + "; it was " + head(was)
+	}
+	has := g.Tip(dir, was)
+	if has.Commit == "" && has.Branch == was.Branch { // nothing was committed there
+		has.Commit = was.Commit
+	}
+	return "git: the project has " + head(is) + " checked out by now" + in + "; " + why +
+		", and the session goes on from " + head(has) + ": what it commits is to be merged or picked"
 }
 
 // itsOwn is why a session whose commits weren't merged keeps its history.
