@@ -329,7 +329,7 @@ var directions = map[string][]string{
 	"session/network":  {"session/budget", "runner", "policy", "session/api"},
 	"session/deeds":    {"session/files", "session/base", "session/effects", "runner", "policy", "session/api"},
 	"session/backtest": {"session/ledger", "session/network", "session/rules", "policy", "store", "session/api"},
-	"session/frozen":   {"session/base", "runner", "policy", "session/api"},
+	"session/frozen":   {"session/base", "session/project", "runner", "policy", "session/api"},
 	"session/outfit":   {"session/files", "session/frozen", "runner", "policy", "session/api"},
 	"session/rules":    {"policy", "session/api"},
 	"session/explain":  {"session/outfit", "session/rules", "policy", "session/api"},
