@@ -150,7 +150,7 @@ func (s *Session) applied(ctx context.Context) (scan.Drop, error) {
 // merged says why what the session's git wrote is a history of its own; "" when all of it is
 // in what the project has checked out by now. Then files are settled, too, that are as
 // the session's newest commit has them, also those that the person took back after it. What
-// the agent took back of it, and didn't commit, would come again with what is checked out.
+// the agent put back of it, and didn't commit, would come again with what is checked out.
 func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, why string, err error) {
 	had := map[string]*git.Entry{} // by path; nil: it has nothing there
 	for _, w := range all {
@@ -166,7 +166,7 @@ func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.
 		return nil, "", err
 	}
 	if undone, err := s.undone(ctx, committed); err != nil || len(undone) > 0 {
-		return nil, "the agent took back " + few(undone) + " and didn't commit that", err
+		return nil, "the agent put back " + few(undone) + " and didn't commit that", err
 	}
 	return func(path string, e *manifest.Entry, moved bool) bool {
 		in, known := had[path]

@@ -64,7 +64,7 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 	return paths, nil
 }
 
-// undone are the paths that the session has taken back without committing that, where the
+// undone are the paths that the session has put back without committing that, where the
 // project has something else.
 func (s *Session) undone(ctx context.Context, staged map[string]*git.Entry) (paths []string, err error) {
 	found := s.past.found.Manifest

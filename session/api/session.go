@@ -87,7 +87,7 @@ type Session struct {
 	Branch    string `json:"branch,omitempty"`    // refs/heads/NAME, escaped
 	Git       string `json:"git,omitempty"`       // how the project's git is another than the session's by now, in words
 	Unfetched string `json:"unfetched,omitempty"` // commits that only the session has, in words; told when it is over, and not in lists
-	Undone    string `json:"undone,omitempty"`    // files that it took back of its commits and that the project has, in words; told as Unfetched is
+	Undone    string `json:"undone,omitempty"`    // files that it put back of what it had committed and that the project has, in words; told as Unfetched is
 	Base      *Base  `json:"base,omitempty"`      // all that it was, once that was looked at
 	Bases     []Base `json:"bases,omitempty"`     // the same of the times that the session was resumed; the newest of them
 
@@ -144,7 +144,7 @@ func (s *Session) Only() string {
 		out = append(out, "what was never fetched: "+s.Unfetched)
 	}
 	if s.Undone != "" {
-		out = append(out, "what it took back of its commits, and didn't commit: "+s.Undone)
+		out = append(out, "what it put back of what it had committed, and didn't commit: "+s.Undone)
 	}
 	return strings.Join(out, "; ")
 }

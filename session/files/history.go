@@ -49,7 +49,7 @@ type History struct {
 	// nobody does.
 	Unfetched func(ctx context.Context, s *api.Session) string
 
-	// Undone says in words what such a session took back of its commits, and didn't commit; nil:
+	// Undone says in words what such a session put back of what it had committed, and didn't commit; nil:
 	// nobody does.
 	Undone func(ctx context.Context, s *api.Session) string
 

@@ -22,7 +22,7 @@ func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	}
 	if h.Undone != nil && s.State != "" && !s.Live() {
 		if s.Undone = h.Undone(ctx, &s); s.Undone != "" {
-			s.Git = strings.TrimPrefix(s.Git+"; it took back "+s.Undone+", and didn't commit that", "; ")
+			s.Git = strings.TrimPrefix(s.Git+"; it put back "+s.Undone+", and didn't commit that", "; ")
 		}
 	}
 	return s, err

@@ -65,7 +65,7 @@ func (g Git) Staged(all []*Wrote) (map[string]*git.Entry, error) {
 }
 
 // Undone are the paths that a session's git has in another way than it was taken over, and
-// that the session has as it first saw them, again: the agent took that back, and no change
+// that the session has as it first saw them, again: the agent put that back, and no change
 // of the session's tells of it. What it never wrote itself is the person's.
 func Undone(staged map[string]*git.Entry, state *manifest.Manifest) (paths []string) {
 	for _, p := range slices.Sorted(maps.Keys(staged)) {

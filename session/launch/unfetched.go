@@ -40,7 +40,7 @@ func unfetched(ctx context.Context, h *files.History, folder, home string, env [
 	})
 }
 
-// undone says in words which files a session took back of its commits and didn't commit, where
+// undone says in words which files a session put back of what it had committed and didn't commit, where
 // the project has something else.
 func undone(ctx context.Context, h *files.History, folder string, s *api.Session) string {
 	g := frozen.Git{Project: s.Folder, Folder: folder}

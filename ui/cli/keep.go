@@ -74,7 +74,7 @@ func (c command) loses(s api.Session) error {
 		what, how = append(what, "what was never fetched and would be lost ("+s.Unfetched+")"), "stepbox apply "+s.ID+" --commits fetches it"
 	}
 	if s.Undone != "" {
-		what = append(what, "what it took back of its commits, and didn't commit ("+s.Undone+")")
+		what = append(what, "what it put back of what it had committed, and didn't commit ("+s.Undone+")")
 	}
 	if len(what) == 0 {
 		return nil

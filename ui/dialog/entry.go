@@ -179,7 +179,7 @@ func ConfirmTrash(s api.Session, do intent.Intent) *Confirm {
 		why = append(why, "It has what was never fetched: "+paint.Clean(s.Unfetched)+"; an apply with commits fetches it.")
 	}
 	if s.Undone != "" {
-		why = append(why, "It took back what it had committed, and didn't commit that: "+paint.Clean(s.Undone)+".")
+		why = append(why, "It put back what it had committed, and didn't commit that: "+paint.Clean(s.Undone)+".")
 	}
 	return &Confirm{
 		Title: "Put " + paint.Clean(label(s)) + " into the trash?", Do: do, YesFor: "trash it",
