@@ -2,7 +2,6 @@ package session
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -232,19 +231,11 @@ func (s *Session) heads(w *frozen.Wrote, had map[string]*git.Entry) {
 
 // is says whether something of the upper is what git has, its mode as well.
 func (s *Session) is(ctx context.Context, e *manifest.Entry, in *git.Entry) bool {
-	if e.Kind == manifest.KindWhiteout || in == nil || in.Mode != base.ModeOf(e) {
-		return e.Kind == manifest.KindWhiteout && in == nil
-	}
-	body := []byte(e.Target)
-	if e.Kind == manifest.KindFile {
-		var err error
-		if body, err = s.files.Read(ctx, &diff.File{Entry: *e}, maxPutBack); err != nil {
-			return false
-		}
-	}
-	h := git.Object("blob", int64(len(body)), len(in.Hash))
-	_, _ = h.Write(body) // a hash never fails
-	return bytes.Equal(h.Sum(nil), in.Hash)
+	return frozen.Committed(e, in, s.reads(ctx))
+}
+
+func (s *Session) reads(ctx context.Context) frozen.Reader {
+	return func(e *manifest.Entry) ([]byte, error) { return s.files.Read(ctx, &diff.File{Entry: *e}, maxPutBack) }
 }
 
 // hostGit is what the person's git says of a repository of theirs.
@@ -288,7 +279,7 @@ func (s *Session) putBack(ctx context.Context, all []*frozen.Wrote) error {
 		return err
 	}
 	list, theirs := frozen.Since(then, now, covered(s.past.found.Manifest), s.added(options.Person)), []string(nil)
-	undone := frozen.Undone(staged, s.past.found.Manifest)
+	undone := frozen.Undone(staged, s.past.found.Manifest, s.reads(ctx))
 	list = slices.DeleteFunc(list, func(b frozen.Back) bool {
 		took := s.took(staged, b.Path) && !slices.Contains(undone, b.Path)
 		if took {

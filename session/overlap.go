@@ -68,7 +68,7 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 // project has something else.
 func (s *Session) undone(ctx context.Context, staged map[string]*git.Entry) (paths []string, err error) {
 	found := s.past.found.Manifest
-	for _, p := range frozen.Undone(staged, found) {
+	for _, p := range frozen.Undone(staged, found, s.reads(ctx)) {
 		var now *diff.File
 		if e := found.Has(found.Base, p); e != nil {
 			now = &diff.File{Entry: *e}

@@ -10,6 +10,7 @@ import (
 
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/base"
 	"stepbox/session/project"
 )
 
@@ -67,23 +68,42 @@ func (g Git) Staged(all []*Wrote) (map[string]*git.Entry, error) {
 // Undone are the paths that a session's git has in another way than it was taken over, and
 // that the session has as it first saw them, again: the agent put that back, and no change
 // of the session's tells of it. What it never wrote itself is the person's.
-func Undone(staged map[string]*git.Entry, state *manifest.Manifest) (paths []string) {
+func Undone(staged map[string]*git.Entry, state *manifest.Manifest, read Reader) (paths []string) {
 	for _, p := range slices.Sorted(maps.Keys(staged)) {
 		now, first := state.Has(state.Base, p), (*manifest.Manifest)(nil).Has(state.Base, p)
 		folder := now != nil && now.Kind == manifest.KindDir // a submodule's
-		if !folder && state.Knows(state.Base, p) && project.Of(now).Same(project.Of(first)) {
+		if !folder && state.Knows(state.Base, p) && project.Of(now).Same(project.Of(first)) && !Committed(now, staged[p], read) {
 			paths = append(paths, p)
 		}
 	}
 	return paths
 }
 
-// UndoneAt is Undone of a session that is over, where the project has something else. Read
-// reads a file of its state.
-func (g Git) UndoneAt(state *manifest.Manifest, read func(*manifest.Entry) ([]byte, error), has func(path string) (project.State, error)) (paths []string, err error) {
+// Reader reads a file, or a link, of a session's state.
+type Reader func(*manifest.Entry) ([]byte, error)
+
+// Committed says whether an index has what is there, or nothing where there is none.
+func Committed(e *manifest.Entry, in *git.Entry, read Reader) bool {
+	if e.Absent() || in == nil || in.Mode != base.ModeOf(e) {
+		return e.Absent() && in == nil
+	}
+	body := []byte(e.Target)
+	if e.Kind == manifest.KindFile {
+		var err error
+		if body, err = read(e); err != nil {
+			return false
+		}
+	}
+	h := git.Object("blob", int64(len(body)), len(in.Hash))
+	_, _ = h.Write(body) // a hash never fails
+	return bytes.Equal(h.Sum(nil), in.Hash)
+}
+
+// UndoneAt is Undone of a session that is over, where the project has something else.
+func (g Git) UndoneAt(state *manifest.Manifest, read Reader, has func(path string) (project.State, error)) (paths []string, err error) {
 	g.Repositories = g.taken()
 	staged, err := g.Staged(g.Wrote(state, read))
-	for _, p := range Undone(staged, state) {
+	for _, p := range Undone(staged, state, read) {
 		if is, err := has(p); err != nil || !is.Same(project.Of(state.Has(state.Base, p))) {
 			paths = append(paths, p)
 		}

@@ -29,7 +29,8 @@ import (
 const (
 	maxNamed   = 5         // that are named of many
 	maxRefs    = 64 << 20  // bytes, of one file
-	maxLoose   = 100_000   // references, each in a file
+	maxLoose   = 100_000   // references, each in a file, and working trees
+	maxName    = 4 << 10   // bytes of a file that names one commit
 	maxHeader  = 256 << 10 // bytes of a commit before its message
 	maxCounted = 2000      // commits
 )
@@ -141,7 +142,7 @@ func folderOf(at string) string {
 // unfetched says what a person hasn't of one repository.
 func (s written) unfetched(repository string, has Has) (words []string) {
 	tips := s.tips()
-	if text(s.root, path.Join(s.dir, "reftable/tables.list")) != "" && !has(repository, nil)[""] {
+	if text(s.root, path.Join(s.dir, "reftable/tables.list"), maxName) != "" && !has(repository, nil)[""] {
 		return []string{"commits that its tables may lead to"}
 	}
 	if len(tips) == 0 {
@@ -237,13 +238,14 @@ var Foreign = []string{"refs/remotes/", "refs/prefetch/", "refs/stepbox/"}
 // says whether those are all.
 func branches(root *os.Root, dir string) (named map[string]string, whole bool) {
 	named = map[string]string{}
-	packed, loose := text(root, path.Join(dir, "packed-refs")), 0
+	packed, loose := text(root, path.Join(dir, "packed-refs"), maxRefs), 0
 	for line := range strings.Lines(packed) {
 		if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && !isForeign(name) {
 			named[name] = hash
 		}
 	}
-	for _, tree := range trees(root, dir) {
+	all := trees(root, dir)
+	for _, tree := range all {
 		_ = fs.WalkDir(root.FS(), path.Join(tree, "refs"), func(at string, d fs.DirEntry, err error) error {
 			rel, _ := filepath.Rel(dir, at) // it is below
 			if err != nil || !d.Type().IsRegular() || isForeign(rel) {
@@ -252,11 +254,11 @@ func branches(root *os.Root, dir string) (named map[string]string, whole bool) {
 			if loose++; loose > maxLoose {
 				return fs.SkipAll
 			}
-			named[rel] = strings.TrimSpace(text(root, at))
+			named[rel] = strings.TrimSpace(text(root, at, maxName))
 			return nil
 		})
 	}
-	return named, len(packed) < maxRefs && loose <= maxLoose
+	return named, len(packed) < maxRefs && max(loose, len(all)) <= maxLoose
 }
 
 func isForeign(ref string) bool {
@@ -266,7 +268,7 @@ func isForeign(ref string) bool {
 // stashes are all that there are, the oldest first: as their log has them, and the newest,
 // which outlives that.
 func stashes(root *os.Root, dir, newest string) (out []tip) {
-	for line := range strings.Lines(text(root, path.Join(dir, "logs/refs/stash"))) {
+	for line := range strings.Lines(text(root, path.Join(dir, "logs/refs/stash"), maxRefs)) {
 		if words := append(strings.Fields(line), "", ""); isHash(words[1]) {
 			out = append(out, tip{stash, words[1]})
 		}
@@ -280,7 +282,7 @@ func stashes(root *os.Root, dir, newest string) (out []tip) {
 // trees are the folders that a repository's working trees have for themselves.
 func trees(root *os.Root, dir string) []string {
 	linked, out := listed(root, path.Join(dir, "worktrees")), []string{dir}
-	for _, d := range linked {
+	for _, d := range linked[:min(len(linked), maxLoose)] {
 		out = append(out, path.Join(dir, "worktrees", d.Name()))
 	}
 	return out
@@ -290,7 +292,7 @@ func trees(root *os.Root, dir string) []string {
 func heads(root *os.Root, dir string) (out []tip) {
 	for i, name := range append([]string{"HEAD"}, Autostashes...) {
 		for _, tree := range trees(root, dir) {
-			if hash := strings.TrimSpace(text(root, path.Join(tree, name))); isHash(hash) {
+			if hash := strings.TrimSpace(text(root, path.Join(tree, name), maxName)); isHash(hash) {
 				out = append(out, tip{[]string{"no branch", stash}[min(i, 1)], hash})
 			}
 		}
@@ -370,13 +372,13 @@ func open(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0) // whatever it is by now, that doesn't wait
 }
 
-// text is what a file has; "" if there is none.
-func text(root *os.Root, name string) string {
+// text is what a file has, up to a bound; "" if there is none.
+func text(root *os.Root, name string, most int64) string {
 	file, err := open(root, name)
 	if err != nil {
 		return ""
 	}
 	defer file.Close()
-	out, _ := io.ReadAll(io.LimitReader(file, maxRefs)) // of no regular file it isn't a hash
+	out, _ := io.ReadAll(io.LimitReader(file, most)) // of no regular file it isn't a hash
 	return string(out)
 }

@@ -32,6 +32,7 @@ func TestUnfetched(t *testing.T) {
 		"packed names":   {agent: commit + "git pack-refs --all; " + commit, want: "2 commits on main"},
 		"packed":         {agent: commit + "git gc -q", want: "commits on main"},
 		"many":           {agent: "for i in 1 2 3 4 5 6 7; do git switch -qc b$i main; git commit -qm $i --allow-empty; done", want: "1 commit on b1, 1 commit on b2, 1 commit on b3, 1 commit on b4, 1 commit on b5, and 2 more"},
+		"large names":    {agent: commit, upper: "truncate -s 1G .git/refs/heads/z1; truncate -s 1T .git/refs/heads/z2 .git/ORIG_HEAD .git/MERGE_AUTOSTASH", want: "1 commit on main"},
 		"hostile":        {agent: commit + "git branch other", upper: "find .git/objects -type f -exec rm -f {} ';' -exec mkfifo {} ';'; rm -rf .git/HEAD .git/logs; mkfifo .git/HEAD .git/worktrees .git/packed-refs; mkdir .git/refs/tags; ln -s /etc/passwd .git/refs/tags/x; ln -s / .git/logs", want: "commits on main"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,32 +43,36 @@ func unfetched(ctx context.Context, h *files.History, folder, home string, env [
 // undone says in words which files a session put back of what it had committed and didn't commit, where
 // the project has something else.
 func undone(ctx context.Context, h *files.History, folder string, s *api.Session) string {
-	g := frozen.Git{Project: s.Folder, Folder: folder}
-	taken, ok, err := frozen.Load(folder)
-	if err != nil || !ok || s.Folder == "" {
-		return ""
-	}
-	_ = g.Beyond(taken) // else it isn't shown
-	state, err := h.Scope(ctx, s.ID, api.Scope{})
-	if err != nil || state.To == nil {
-		return "" // whoever looks at its changes hears why
-	}
-	in, err := project.Open(s.Folder)
+	paths, err := undonePaths(ctx, h, folder, s)
 	if err != nil {
-		return "" // it is gone, and with it what was merged
-	}
-	defer in.Close()
-	paths, err := g.UndoneAt(state.To, func(e *manifest.Entry) ([]byte, error) {
-		return state.Files.Read(ctx, &diff.File{Entry: *e}, maxIndex)
-	}, func(path string) (project.State, error) { return in.Look(ctx, path) })
-	if err != nil {
-		return "it can't be told: " + api.Escape(err.Error())
+		return "files that can't be told: " + api.Escape(err.Error())
 	}
 	named := api.EscapeAll(paths[:min(len(paths), maxUndone)])
 	if n := len(paths) - len(named); n > 0 {
 		named = append(named, fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(named, ", ")
+}
+
+func undonePaths(ctx context.Context, h *files.History, folder string, s *api.Session) ([]string, error) {
+	g := frozen.Git{Project: s.Folder, Folder: folder}
+	taken, ok, err := frozen.Load(folder)
+	if err != nil || !ok || s.Folder == "" {
+		return nil, err
+	}
+	_ = g.Beyond(taken) // else it isn't shown
+	state, err := h.Scope(ctx, s.ID, api.Scope{})
+	if err != nil || state.To == nil {
+		return nil, err
+	}
+	in, err := project.Open(s.Folder)
+	if err != nil {
+		return nil, nil // it is gone, and with it what was merged
+	}
+	defer in.Close()
+	return g.UndoneAt(state.To, func(e *manifest.Entry) ([]byte, error) {
+		return state.Files.Read(ctx, &diff.File{Entry: *e}, maxIndex)
+	}, func(path string) (project.State, error) { return in.Look(ctx, path) })
 }
 
 const (

@@ -92,7 +92,8 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, shown Sh
 	}
 	return list, s.git(ctx, state, list, listScript, func(r *repository) (map[string]string, error) {
 		has, err := s.real(ctx, r, call{}, "rev-list", "--no-walk=unsorted", "--exclude="+ours+"*", "--all")
-		return map[string]string{"has": string(has) + s.began(ctx, r), "was": s.logged(ctx, r)}, err
+		own, _ := filepath.Rel(s.at(r), s.metadata(r)) // it is below, if it isn't that
+		return map[string]string{"has": string(has) + s.began(ctx, r), "was": s.logged(ctx, r), "own": own}, err
 	}, func(r *repository, dir, prefix string) error {
 		refs, err := git.ReadFile(prefix+"refs", maxRefs)
 		if err != nil {
@@ -108,6 +109,8 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, shown Sh
 		if len(r.commits) > maxCommits {
 			return fmt.Errorf("it has more than %d new commits, which is more than can be listed", maxCommits)
 		}
+		head, _ := git.ReadFile(prefix+"head", maxSubject) // none is checked out
+		r.head = strings.TrimSpace(string(head))
 		r.left, err = s.unfetched(ctx, r, prefix)
 		if err = cmp.Or(err, r.name(string(refs))); err == nil {
 			s.compare(ctx, r, shown, dir, prefix+"pack")
@@ -183,8 +186,10 @@ var (
 // listScript lists what leads to commits, and which of those are new: neither the host
 // has them, nor had it when the session took its git over.
 var listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end) %(refname)'
+	head="$dir/$(cat $n.own)/HEAD"
+	[ ! -f "$head" ] || [ -h "$head" ] || head -n 1 "$head" >$n.head
 	{
-		g for-each-ref --format="$form%(HEAD)" refs/heads &&
+		g for-each-ref --format="$form" refs/heads &&
 		for head in "$dir"/HEAD "$dir"/worktrees/*/HEAD; do
 			[ ! -f "$head" ] || [ -h "$head" ] || printf '%s HEAD\n' "$(head -n 1 "$head")"
 		done &&
@@ -258,10 +263,9 @@ func (r *repository) name(refs string) error {
 	seen, names := make([]bool, len(r.commits)), make(map[string]bool)
 	for line := range strings.Lines(refs) {
 		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
-		ref, out := strings.CutSuffix(ref, "*")
 		first, ok := at[hash]
 		branch, isBranch := strings.CutPrefix(ref, "refs/heads/")
-		t := tip{hash: hash, ref: ref, name: branch, head: out || ref == "HEAD"}
+		t := tip{hash: hash, ref: ref, name: branch, head: r.head == "ref: "+ref || r.head == hash}
 		switch {
 		case !ok || !isBranch && seen[first]:
 			continue

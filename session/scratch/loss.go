@@ -185,8 +185,8 @@ func (a *apart) trees(ctx context.Context, failed error, from, to string) ([]dif
 }
 
 // changes lists what each of some commits changed, in their order.
-func (a *apart) changes(ctx context.Context, commits []byte) ([]differs, error) {
-	out, err := a.git(ctx, bytes.NewReader(commits), "diff-tree", "--stdin", "-r", "-z", "--root", "--raw", "--no-renames", "--no-abbrev")
+func (a *apart) changes(ctx context.Context, commits []byte, options ...string) ([]differs, error) {
+	out, err := a.git(ctx, bytes.NewReader(commits), slices.Concat([]string{"diff-tree", "--stdin", "-r", "-z", "--root", "--raw", "--no-renames", "--no-abbrev"}, options)...)
 	return raw(out), err
 }
 

@@ -114,8 +114,19 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 			r.write(".gitattributes", "c.txt filter=x\n")
 			r.git("", "add", "-A")
 			r.git("", "commit", "-qm", "a filter")
+			r.git("", "config", "filter.x.clean", "tr a-z A-Z")
 			edited(r)
 		}, "git config filter.x.clean 'tr a-z A-Z'; git add -A", nothing, ""},
+		"behind a filter that there isn't": {func(r *rig) {
+			r.write(".gitattributes", "c.txt filter=x\n")
+			edited(r)
+		}, "git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
+		"in a merge": {func(r *rig) {
+			r.git("", "branch", "side")
+			r.git("", "commit", "-qm", "main", "--allow-empty")
+			edited(r)
+		}, "git merge -q --no-ff --no-commit -s ours side; git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
+		"without a branch":            {edited, "git checkout -q --detach; git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
 		"a new file that was removed": {func(r *rig) { r.write("new", "n\n") }, "git add -A", func(r *rig) { r.must(os.Remove(filepath.Join(r.project, "new"))) }, writes + "new"},
 		"a branch that isn't left":    {edited, "git switch -qc topic; git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
 		"another branch":              {nothing, "git switch -qc topic; echo t >t; git add -A; git commit -qm t; git switch -q main; echo b >>b.txt; git add -A", nothing, ""},

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,29 +61,39 @@ func (a *apart) news(ctx context.Context, tip string) (map[string]differs, error
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.changes(ctx, commits)
+	list, err := a.changes(ctx, commits, "-m")            // a merge may have more than both sides had
 	list = slices.DeleteFunc(list, func(d differs) bool { // git writes no such path, and a submodule is none
 		return !filepath.IsLocal(d.path) || d.to == modeSubmodule
 	})
 	return byPath(list), err
 }
 
-// unfiltered are those of a working tree's paths that no filter makes another content of: what
-// git has of others can't be compared with a file.
+// unfiltered are those of a working tree's paths that no filter or encoding makes another
+// content of: what git has of others can't be compared with a file.
 func (a *apart) unfiltered(ctx context.Context, root string, paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	list, err := a.inTree(ctx, root, paths, "check-attr", "-z", "--stdin", "filter")
+	list, err := a.inTree(ctx, root, paths, "check-attr", "-z", "--stdin", "filter", "working-tree-encoding")
 	if err != nil {
 		return nil, err
 	}
 	filtered := map[string]bool{}
 	fields := strings.Split(string(list), "\x00") // path, attribute, value
 	for i := 0; i+2 < len(fields); i += 3 {
-		filtered[fields[i]] = fields[i+2] != "unspecified" && fields[i+2] != "unset"
+		filtered[fields[i]] = filtered[fields[i]] || a.converts(ctx, fields[i+1], fields[i+2])
 	}
 	return slices.DeleteFunc(paths, func(p string) bool { return filtered[filepath.Join(root, p)] }), nil
+}
+
+// converts says whether git makes something else of files with an attribute. Anybody may name a
+// filter that there isn't.
+func (a *apart) converts(ctx context.Context, attribute, value string) bool {
+	if value == "unspecified" || value == "unset" || attribute != "filter" {
+		return value != "unspecified" && value != "unset"
+	}
+	_, err := a.s.real(ctx, a.r, call{}, "config", "--get-regexp", `^filter\.`+regexp.QuoteMeta(value)+`\.(clean|process)$`)
+	return err == nil
 }
 
 // sameFile says whether a file has the content that git names so, or that with the ends of

@@ -70,11 +70,11 @@ func (c command) loses(s api.Session) error {
 	if n := s.Unapplied; n > 0 {
 		what = append(what, "changes that were never applied and would be lost ("+files(n)+")")
 	}
+	if s.Undone != "" {
+		what, how = append(what, "what it put back of what it had committed, and didn't commit ("+s.Undone+")"), "stepbox resume "+s.ID+" -- git commit -a commits it"
+	}
 	if s.Unfetched != "" {
 		what, how = append(what, "what was never fetched and would be lost ("+s.Unfetched+")"), "stepbox apply "+s.ID+" --commits fetches it"
-	}
-	if s.Undone != "" {
-		what = append(what, "what it put back of what it had committed, and didn't commit ("+s.Undone+")")
 	}
 	if len(what) == 0 {
 		return nil
