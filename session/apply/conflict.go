@@ -26,7 +26,7 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 	hidden := slices.Contains(b.hidden, c.Path)
 	why := whyConflict(seen, has, want, hidden)
 	if files.Still(seen, has) && !hidden {
-		why = cmp.Or(b.turned[at], b.turned[c.Path], why)
+		why = cmp.Or(b.p.turned[at], b.p.turned[c.Path], why)
 	}
 	out := b.conflicts(c, why)
 	if s, by, ok := b.newest(at); ok && b.whole(at) && by.own(at) {

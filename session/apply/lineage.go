@@ -243,7 +243,7 @@ func (b *planner) takenBack(path string, has, want project.State) bool {
 		default:
 			continue
 		}
-		b.turned[path] = fmt.Sprintf(why, w)
+		b.p.turned[path] = fmt.Sprintf(why, w)
 		return true
 	}
 	return false

@@ -35,6 +35,7 @@ type plan struct {
 	checks  []string           // exact
 	merged  []string           // keys of the files that were merged with the project's
 	settled int                // changes that it makes
+	turned  map[string]string  // by path, what applied changes were changed back, in words
 }
 
 // planner makes a plan. It belongs to one goroutine.
@@ -51,7 +52,6 @@ type planner struct {
 	chosen  bool                      // by their paths
 	lineage []wrote                   // the applies that stand, newest first
 	line    []wrote                   // those of what the plan's state goes on from
-	turned  map[string]string         // by path, which of them was changed back, in words
 
 	p       *plan
 	looked  map[string]project.State // what the project has
@@ -67,8 +67,8 @@ type planner struct {
 func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
 	return &planner{
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
-		p:      &plan{session: s, sel: sel, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts), Git: s.Git}},
-		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{}, turned: map[string]string{},
+		p:      &plan{session: s, sel: sel, turned: map[string]string{}, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts), Git: s.Git}},
+		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{},
 	}
 }
 
@@ -224,7 +224,7 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 	}
 	return b.commits(scratch.Shown{
 		Deletes: b.p.goes,
-		Writes:  func(path string) bool { return b.p.writes(path) || whole.writes(path) },
+		Writes:  func(path string) bool { return b.p.shows(path) || whole.shows(path) },
 	})
 }
 
@@ -258,10 +258,13 @@ func (p *plan) goes(file string) bool {
 	return false
 }
 
-// writes says whether a plan writes a file of the project.
-func (p *plan) writes(file string) bool {
+// shows says whether a plan writes a file of the project, or would if both hadn't changed it.
+func (p *plan) shows(file string) bool {
 	i, planned := slices.BinarySearchFunc(p.steps, file, func(s project.Step, at string) int { return strings.Compare(s.Path, at) })
-	return planned && (p.steps[i].New.Kind == manifest.KindFile || p.steps[i].New.Kind == manifest.KindSymlink)
+	if planned {
+		return p.steps[i].New.Kind == manifest.KindFile || p.steps[i].New.Kind == manifest.KindSymlink
+	}
+	return p.turned[file] == "" && slices.ContainsFunc(p.Conflicts, func(c api.Conflict) bool { return c.Key == api.KeyOf(file) })
 }
 
 // digest names all that a person was shown, and what would be written.

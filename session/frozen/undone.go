@@ -72,7 +72,7 @@ func Undone(staged map[string]*git.Entry, state *manifest.Manifest, read Reader)
 	for _, p := range slices.Sorted(maps.Keys(staged)) {
 		now, first := state.Has(state.Base, p), (*manifest.Manifest)(nil).Has(state.Base, p)
 		folder := now != nil && now.Kind == manifest.KindDir // a submodule's
-		if !folder && state.Knows(state.Base, p) && project.Of(now).Same(project.Of(first)) && !Committed(now, staged[p], read) {
+		if untracked := staged[p] == nil; !untracked && !folder && state.Knows(state.Base, p) && project.Of(now).Same(project.Of(first)) && !Committed(now, staged[p], read) {
 			paths = append(paths, p)
 		}
 	}
@@ -94,9 +94,7 @@ func Committed(e *manifest.Entry, in *git.Entry, read Reader) bool {
 			return false
 		}
 	}
-	h := git.Object("blob", int64(len(body)), len(in.Hash))
-	_, _ = h.Write(body) // a hash never fails
-	return bytes.Equal(h.Sum(nil), in.Hash)
+	return git.Holds(body, in.Hash)
 }
 
 // UndoneAt is Undone of a session that is over, where the project has something else.

@@ -14,7 +14,7 @@ func (d differs) made() bool { return strings.Trim(d.was, "0") == "" }
 
 // back says whether what a difference changed is as it was at an earlier time.
 func (d differs) back(mode, hash string) bool {
-	return d.is != d.was && d.is == hash || d.to != d.from && d.to == mode
+	return d.is != d.was && d.is == hash || !d.made() && d.to != d.from && d.to == mode
 }
 
 // raw reads git's raw list of differences, and passes over what is none.

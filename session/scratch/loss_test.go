@@ -117,6 +117,28 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 			r.git("", "config", "filter.x.clean", "tr a-z A-Z")
 			edited(r)
 		}, "git config filter.x.clean 'tr a-z A-Z'; git add -A", nothing, ""},
+		"an encoded one that stands": {func(r *rig) {
+			r.write(".gitattributes", "c.txt working-tree-encoding=UTF-16LE\n")
+			r.git("", "add", ".gitattributes")
+			r.git("", "commit", "-qm", "an encoding")
+			r.write("c.txt", "m\x00")
+		}, "git add -A", nothing, ""},
+		"one that goes on":   {edited, "git add -A", func(r *rig) { r.write("c.txt", "mine and more\n") }, ""},
+		"whether it may run": {func(r *rig) { r.must(os.Chmod(filepath.Join(r.project, "c.txt"), 0o755)) }, "git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
+		"what was amended, and pushed before": {func(r *rig) {
+			r.write("s.txt", "secret\n")
+			r.git("", "add", "-A")
+			r.git("", "commit", "-qm", "with it")
+			r.git("", "update-ref", "refs/remotes/origin/main", "HEAD")
+			r.freeze()
+		}, "echo b >>b.txt; git add -A", func(r *rig) {
+			r.git("", "rm", "-q", "s.txt")
+			r.git("", "commit", "-qm", "without it", "--amend", "--allow-empty")
+		}, writes + "s.txt"},
+		"a new file where one was": {func(r *rig) {
+			r.git("", "rm", "-q", "c.txt")
+			r.git("", "commit", "-qm", "c goes")
+		}, "echo else >c.txt; git add -A", nothing, ""},
 		"behind a filter that there isn't": {func(r *rig) {
 			r.write(".gitattributes", "c.txt filter=x\n")
 			edited(r)
@@ -174,7 +196,7 @@ func TestModesAndSubmodulesThatArePutBack(t *testing.T) {
 	for name, test := range map[string]struct{ does, want string }{
 		"a mode":                {`git update-index --chmod=-x a.txt`, "puts 1 file back to what had been there before: a.txt"},
 		"and another content":   {`echo new >a.txt; chmod -x a.txt; git add a.txt`, "puts 1 file back to what had been there before: a.txt"},
-		"a new mode":            {`git update-index --chmod=+x b.txt`, ""},
+		"a new mode":            {`git update-index --chmod=+x b.txt`, "writes 1 file that this plan doesn't: b.txt"},
 		"a submodule's commit":  {`git update-index --cacheinfo 160000,$(git rev-parse HEAD^:lib),lib`, "puts 1 file back to what had been there before: lib"},
 		"another one's, unseen": {`git update-index --cacheinfo 160000,$(git rev-parse HEAD),lib`, ""},
 	} {

@@ -62,7 +62,17 @@ func (a *apart) overwritten(ctx context.Context, branch, tip string, c *change) 
 // ignored are those of a working tree's paths that git ignores: it refuses to write over
 // others. All are, if it can't tell.
 func (a *apart) ignored(ctx context.Context, root string, paths []string) []string {
-	list, err := a.inTree(ctx, root, paths, "check-ignore", "-z", "--stdin")
+	if len(paths) == 0 {
+		return nil
+	}
+	var ask strings.Builder
+	for _, p := range paths {
+		ask.WriteString(filepath.Join(root, p) + "\x00")
+	}
+	list, err := a.s.real(ctx, a.r, call{
+		in:  strings.NewReader(ask.String()),
+		env: []string{"GIT_DIR=" + a.s.metadata(a.r), "GIT_WORK_TREE=" + root},
+	}, "check-ignore", "-z", "--stdin")
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		return paths
 	}
@@ -71,18 +81,6 @@ func (a *apart) ignored(ctx context.Context, root string, paths []string) []stri
 		is[p] = true
 	}
 	return slices.DeleteFunc(paths, func(p string) bool { return !is[filepath.Join(root, p)] })
-}
-
-// inTree has the person's git tell about paths of a working tree, which it gets by zeros.
-func (a *apart) inTree(ctx context.Context, root string, paths []string, args ...string) ([]byte, error) {
-	var ask strings.Builder
-	for _, p := range paths {
-		ask.WriteString(filepath.Join(root, p) + "\x00")
-	}
-	return a.s.real(ctx, a.r, call{
-		in:  strings.NewReader(ask.String()),
-		env: []string{"GIT_DIR=" + a.s.metadata(a.r), "GIT_WORK_TREE=" + root},
-	}, args...)
 }
 
 // passing is what commits that would be picked one by one add, and a later one removes;
