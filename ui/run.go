@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -73,12 +74,13 @@ func Run(ctx context.Context, o Options) error {
 var ErrGone = errors.New("the terminal is gone")
 
 // keyboard is a terminal to read keys from. Read by keys it ends only when it is gone,
-// which the library would take for a person who presses nothing any more.
+// which the library would take for a person who presses nothing any more; or it fails, for who
+// reads it just when it goes (pts(4)).
 type keyboard struct{ *os.File }
 
 func (k keyboard) Read(p []byte) (int, error) {
 	n, err := k.File.Read(p)
-	if err == io.EOF {
+	if err == io.EOF || errors.Is(err, syscall.EIO) {
 		err = ErrGone
 	}
 	return n, err
