@@ -342,11 +342,15 @@ func check(t *testing.T, prop func(t *testing.T, rt *rapid.T)) {
 // bubble hides from rapid that its test has a deadline, which is none by that clock.
 type bubble struct{ *testing.T }
 
-// fewer has rapid run as often as there is time for in a usual run; -rapid.checks has it
-// run any other number of times.
+// fewer has rapid run as often as there is time for in a usual run, and less often in a short
+// one; -rapid.checks has it run any other number of times.
 var fewer = sync.OnceFunc(func() {
+	times := "25"
+	if testing.Short() {
+		times = "6"
+	}
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("25"); err != nil {
+		if err := f.Value.Set(times); err != nil {
 			panic(err)
 		}
 	}
@@ -379,23 +383,20 @@ func TestHeldKeyAcrossAStall(t *testing.T) {
 		for _, from := range []int{0, 510, 700} { // after it was pressed
 			for _, length := range []int{120, 180, 300, 1000, 2000} {
 				for _, late := range []bool{false, true} { // the keys
-					t.Run(fmt.Sprint(place, from, length, late), func(t *testing.T) {
-						t.Parallel()
-						synctest.Test(t, func(t *testing.T) {
-							defer time.Sleep(time.Hour) // for what waits for a time
-							w := lives(t, t, place == "home")
-							defer w.m.Close()
-							for _, id := range []int64{20, 24, 28} { // commands
-								w.asks(id)
-							}
-							w.waits(500 * time.Millisecond)
-							for _, k := range to {
-								w.does(key(k))
-							}
-							w.waits(500 * time.Millisecond)
-							w.holdsDown("a", time.Duration(from)*time.Millisecond, time.Duration(length)*time.Millisecond, late)
-						})
-					})
+					t.Run(fmt.Sprint(place, from, length, late), inBubble(func(t *testing.T) {
+						defer time.Sleep(time.Hour) // for what waits for a time
+						w := lives(t, t, place == "home")
+						defer w.m.Close()
+						for _, id := range []int64{20, 24, 28} { // commands
+							w.asks(id)
+						}
+						w.waits(500 * time.Millisecond)
+						for _, k := range to {
+							w.does(key(k))
+						}
+						w.waits(500 * time.Millisecond)
+						w.holdsDown("a", time.Duration(from)*time.Millisecond, time.Duration(length)*time.Millisecond, late)
+					}))
 				}
 			}
 		}
