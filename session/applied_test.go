@@ -1,12 +1,15 @@
 package session_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"stepbox/runner/overlay/manifest"
+	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
 	"stepbox/session/e2e/must"
 )
@@ -190,5 +193,59 @@ func TestTheirsInAFolderOfItsOwn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRollBackPastOthersWork: what others had made of an applied file when the session was
+// resumed stays, whatever it is rolled back to, and what the session made of it since goes.
+func TestRollBackPastOthersWork(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		agent, then string
+		touched     []string // by then
+	}{
+		"untouched since":   {"sed -i s/7/seven/ a; echo made >made; rm gone", ":", nil},
+		"changed since":     {"sed -i s/7/seven/ a; echo made >made; rm gone", "echo 8 >>a; echo more >made; rm gone", []string{"a", "made", "gone"}},
+		"under other names": {"mv a b; rm gone; echo made >made", "rm made gone", []string{"made", "gone"}},
+	} {
+		for again, twice := range map[string]bool{"": false, ", and resumed twice": true} {
+			t.Run(name+again, func(t *testing.T) {
+				d := drive(t, api.ModePolicy, func(project string) {
+					must.OK(t, os.WriteFile(filepath.Join(project, "a"), []byte("1\n7\n"), 0o600))
+					must.OK(t, os.WriteFile(filepath.Join(project, "gone"), []byte("gone\n"), 0o600))
+				})
+				d.config.Applied = func(context.Context, string, *manifest.Manifest) (scan.Drop, error) {
+					return func(string, *manifest.Entry, bool) bool { return true }, nil
+				}
+				n := d.run(c.agent)
+				at := "a"
+				if d.has("b") != "" {
+					at = "b"
+				}
+				d.apply("a", "b", "made", "gone")
+				d.again(func(string) {
+					for name, text := range map[string]string{at: "3\n", "made": "other\n", "gone": "back\n"} {
+						d.must(os.WriteFile(filepath.Join(d.project, name), []byte(text), 0o600))
+					}
+				})
+				d.do = d.feed("feed")
+				d.run(c.then)
+				if twice {
+					d.apply(c.touched...)
+					d.again(func(string) {})
+					d.do = d.feed("feed")
+				}
+				plan, _ := d.take(api.Before(n))
+				d.sees("3\nother\nback\n", at+" made gone")
+				for _, name := range []string{at, "made", "gone"} {
+					if !slices.ContainsFunc(plan.Problems, func(p api.Trouble) bool { return p.Path == name }) {
+						t.Errorf("the plan doesn't say that %s goes back no further: %v", name, plan.Problems)
+					}
+				}
+				if got := d.review(n); got != api.ReviewOpen {
+					t.Errorf("the action, whose work stands, is %q", got)
+				}
+			})
+		}
 	}
 }

@@ -51,6 +51,15 @@ func (g ofGit) stays(c *diff.Change) bool {
 	return in && g.past || object && (c.New == nil || c.From != "")
 }
 
+// keeps says whether a path stays as git has it by now.
+func (g ofGit) keeps(path string) bool {
+	if g.in == nil {
+		return false
+	}
+	in, _ := g.in(path)
+	return in && g.past
+}
+
 // earlier says whether git was taken over anew since a checkpoint.
 func (s *Standing) earlier(checkpoint int64) bool {
 	return slices.ContainsFunc(s.Turned, func(before int64) bool { return before >= checkpoint })

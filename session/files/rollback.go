@@ -86,6 +86,7 @@ type Plan struct {
 	whole   []int              // of a selection: the actions of which nothing is left, or something is there again
 	stays   []string           // what can't be had, sorted
 	merged  map[string]bool    // of a selection: paths that keep what others changed in them
+	kept    []string           // where others changed what would go back
 }
 
 // Files is how many files a plan writes.
@@ -126,31 +127,36 @@ func (r *Restorer) planBefore(ctx context.Context, now Standing) (*Plan, error) 
 	if p.source, err = r.scanToShow(ctx); err != nil {
 		return nil, err
 	}
-	then := p.target
-	if p.target, err = r.Files.pinned(ctx, then, p); err != nil {
+	if p.target, err = r.Files.pinned(ctx, p.target, p); err != nil {
 		return nil, err
 	}
 	if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
 		return nil, err
 	}
-	theirs, err := r.Files.theirs(ctx, p, then)
-	if err != nil {
-		return nil, err
-	}
 	var problems []manifest.Problem
+	var stay []manifest.Piece
 	git := ofGit{r.Git, len(p.Turned) > 0}
 	for i := range p.changed {
 		if c := &p.changed[i]; git.stays(c) {
 			for _, path := range c.Paths() {
-				theirs = append(theirs, manifest.Piece{Path: path, From: p.source})
+				stay = append(stay, manifest.Piece{Path: path, From: p.source})
 			}
 			if git.past && problems == nil {
 				problems = []manifest.Problem{{Path: ".git", Text: gitGoesOn}}
 			}
 		}
 	}
-	if len(theirs) > 0 {
-		p.target = manifest.Transplant(p.target, theirs)
+	others, err := r.Files.others(ctx, p, git)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range others {
+		p.kept = append(p.kept, o.Path)
+		problems = append(problems, manifest.Problem{Path: o.Path, Text: "others had changed it in the project when the session was resumed: it goes back to that and no further (roll back single actions to keep both)"})
+	}
+	stay = append(stay, others...)
+	if len(stay) > 0 {
+		p.target = manifest.Transplant(p.target, stay)
 		if p.changed, err = r.Files.Between(ctx, p.source, p.target); err != nil {
 			return nil, err
 		}
@@ -158,31 +164,43 @@ func (r *Restorer) planBefore(ctx context.Context, now Standing) (*Plan, error) 
 	return p, r.describe(ctx, p, problems)
 }
 
-// theirs are the files that would go and that the session has as the project had them when
-// it was resumed, in a folder that it had made before.
-func (f *Files) theirs(ctx context.Context, p *Plan, then *manifest.Manifest) (stay []manifest.Piece, err error) {
-	if len(p.Turned) == 0 {
-		return nil, nil
-	}
-	states := []*manifest.Manifest{then}
-	for _, id := range p.Turned {
+// others are the files that go back no further than to what the project had when the session
+// was resumed: it let go of what it had there, which had been applied, and others had put
+// work of theirs into that. What git keeps has a rule of its own.
+func (f *Files) others(ctx context.Context, p *Plan, git ofGit) (stay []manifest.Piece, err error) {
+	after, found := p.source, map[string]bool{}
+	for i, id := range slices.Backward(p.Turned) {
 		before, err := f.At(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		states = append(states, before)
-	}
-	for i := range p.changed {
-		c := &p.changed[i]
-		had := (*manifest.Manifest)(nil).Has(p.source.Base, c.Path)
-		if c.New != nil || had == nil || !project.Of(had).Same(project.Of(&c.Old.Entry)) {
-			continue
+		had := &manifest.Manifest{Root: &manifest.Node{Entry: after.Root.Entry, Sub: manifest.NewDir(nil, nil)}, Base: after.Base}
+		if i+1 < len(p.Turned) { // else that is what shows through
+			had = manifest.Pin(had, after)
 		}
-		if !slices.ContainsFunc(states, func(m *manifest.Manifest) bool { return m.Lookup(c.Path) != nil }) {
-			stay = append(stay, manifest.Piece{Path: c.Path, From: p.source})
+		look := func(path string) {
+			if !found[path] && !git.keeps(path) && movedOn(before, after, path) {
+				found[path] = true
+				stay = append(stay, manifest.Piece{Path: path, From: had})
+			}
 		}
+		for path := range before.All() {
+			look(path)
+		}
+		for path := range byPath(p.changed) {
+			look(path) // in a folder of the session's own
+		}
+		after = before
 	}
 	return stay, nil
+}
+
+// movedOn says whether, between the last state before a resume and one after it, the project
+// got something at a path that neither the session had there, nor what lay below it.
+func movedOn(before, after *manifest.Manifest, path string) bool {
+	under := func(m *manifest.Manifest) *manifest.Entry { return (*manifest.Manifest)(nil).Has(m.Base, path) }
+	had, lay, has := project.Of(before.Has(nil, path)), project.Of(under(before)), project.Of(under(after))
+	return before.Knows(nil, path) && !has.Same(lay) && !has.Same(had)
 }
 
 // pinned is an earlier state of the files that says itself what it is wherever something
@@ -215,10 +233,11 @@ func (r *Restorer) describe(ctx context.Context, p *Plan, problems []manifest.Pr
 			p.Shown.Restores++
 		}
 	}
-	if p.whole, err = r.Files.gone(ctx, p.whole, p.Actions, steps.Lost); err != nil {
+	remain := slices.Concat(steps.Lost, p.kept)
+	if p.whole, err = r.Files.gone(ctx, p.whole, p.Actions, remain); err != nil {
 		return err
 	}
-	if p.Shown.Actions, err = r.Files.gone(ctx, p.Shown.Actions, p.Actions, steps.Lost); err != nil {
+	if p.Shown.Actions, err = r.Files.gone(ctx, p.Shown.Actions, p.Actions, remain); err != nil {
 		return err
 	}
 	r.sayHost(ctx, p)
