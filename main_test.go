@@ -231,7 +231,7 @@ func answerFirst(verb string) func(ts *testscript.TestScript, neg bool, args []s
 
 // alike are the scripts about the record, the rules and most of those about what git is in
 // a session, which are the same for every user.
-const alike = "apply_(kin|returned|reverted)|ask|bisect|blame|config|export|find|fork.*|gc|git_.*|homes|import|names|output|" +
+const alike = "apply_(kin|returned|reverted)|ask|bisect|blame|caches|config|export|find|fork.*|gc|git_.*|homes|import|names|output|" +
 	"patch|policy.*|profiles|replay|rules.*|sharing|takeback.*|travel.*|usage|variables|verify|worktree"
 
 // TestScriptsAsOrdinaryUser runs the others again as a user with no rights at all.
