@@ -132,7 +132,7 @@ func (g Git) Tip(dir string, was git.Checked) (is git.Checked) {
 		return is
 	}
 	defer root.Close()
-	if text := strings.TrimSpace(text(root, filepath.Join(own, "HEAD"), maxName)); text != "" {
+	if text := line(root, filepath.Join(own, "HEAD")); text != "" {
 		name, branch := strings.CutPrefix(text, "ref:")
 		if !branch {
 			return git.Checked{Commit: name}
@@ -140,7 +140,7 @@ func (g Git) Tip(dir string, was git.Checked) (is git.Checked) {
 		is.Branch = strings.TrimSpace(name)
 	}
 	if filepath.IsLocal(is.Branch) {
-		is.Commit = strings.TrimSpace(text(root, filepath.Join(common, is.Branch), maxName))
+		is.Commit = line(root, filepath.Join(common, is.Branch))
 	}
 	return is
 }

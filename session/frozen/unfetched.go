@@ -16,8 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"stepbox/session/api"
 )
 
@@ -29,7 +27,6 @@ import (
 const (
 	maxNamed   = 5         // that are named of many
 	maxRefs    = 64 << 20  // bytes, of one file
-	maxLoose   = 100_000   // references, each in a file, and working trees
 	maxName    = 4 << 10   // bytes of a file that names one commit
 	maxHeader  = 256 << 10 // bytes of a commit before its message
 	maxCounted = 2000      // commits
@@ -38,8 +35,12 @@ const (
 // tip is what leads to commits that the repository hadn't.
 type tip struct{ name, hash string }
 
-// beyond stands for all that is beyond a bound: nobody has its commit.
-var beyond = tip{"more references than are looked at", strings.Repeat("0", 40)}
+// Of these nobody has the commit: all that is beyond a bound, or that git may read and isn't
+// plain; and references that are in tables, which nothing here reads.
+var (
+	beyond = tip{"more references than are looked at", strings.Repeat("0", 40)}
+	tables = tip{"its tables", beyond.hash}
+)
 
 // written is a repository as the session's git wrote it.
 type written struct {
@@ -47,9 +48,10 @@ type written struct {
 	root   *os.Root // an upper folder, where the agent may have put anything
 	layer  string   // the repository as it was taken
 	folder string   // as people call it; "" for the project's own
+	packed bool     // it has objects that are packed, which nothing here looks into
 }
 
-// Has says which commits a person has of some, in a repository in the project's folder, or
+// Has says which objects a person has of some that lead to commits, or are none, in a repository in the project's folder, or
 // "" for the one outside of it; and by "" whether all was fetched since the session ended.
 type Has func(repository string, hashes []string) map[string]bool
 
@@ -88,23 +90,23 @@ func (g Git) Beside(repository string) (words []string) {
 		return nil // it wrote nothing
 	}
 	defer root.Close()
+	in := func(folder string) string {
+		return " in " + api.Escape(api.Trim(path.Join(cmp.Or(repository, ".git"), folder), 100))
+	}
 	found := map[string]int{} // by folder
-	_ = fs.WalkDir(root.FS(), dir, func(at string, d fs.DirEntry, err error) error {
-		rel, _ := filepath.Rel(dir, at) // it is below
-		if err != nil {
-			return nil // what can't be read is of no use
-		}
-		if _, own := gits[rel]; own && d.IsDir() {
-			return fs.SkipDir
-		}
-		folder, _, _ := strings.Cut(rel, "/")
-		if hashed.MatchString(rel) && d.Type().IsRegular() && !exists(filepath.Join(host, rel)) {
+	whole := walk(root, dir, maxNames, func(_ *os.Root, at string, d fs.DirEntry) (into bool) {
+		folder, _, _ := strings.Cut(at, "/")
+		if hashed.MatchString(at) && d.Type().IsRegular() && !exists(filepath.Join(host, at)) {
 			found[folder]++
 		}
-		return nil
+		_, own := gits[at]
+		return !own
 	})
 	for _, folder := range slices.Sorted(maps.Keys(found)) {
-		words = append(words, api.Counted(found[folder], "content")+" in "+api.Escape(api.Trim(path.Join(cmp.Or(repository, ".git"), folder), 100))+", which no apply fetches: push it from the session")
+		words = append(words, api.Counted(found[folder], "content")+in(folder)+", which no apply fetches: push it from the session")
+	}
+	if !whole {
+		words = append(words, "more files than are looked at"+in(""))
 	}
 	return words
 }
@@ -142,9 +144,11 @@ func folderOf(at string) string {
 // unfetched says what a person hasn't of one repository.
 func (s written) unfetched(repository string, has Has) (words []string) {
 	tips := s.tips()
-	if text(s.root, path.Join(s.dir, "reftable/tables.list"), maxName) != "" && !has(repository, nil)[""] {
+	s.packed = !walk(s.root, path.Join(s.dir, "objects/pack"), 0, nil)
+	if slices.Contains(tips, tables) && !has(repository, nil)[""] {
 		return []string{"commits that its tables may lead to"}
 	}
+	tips = slices.DeleteFunc(tips, func(t tip) bool { return t == tables })
 	if len(tips) == 0 {
 		return nil
 	}
@@ -155,11 +159,16 @@ func (s written) unfetched(repository string, has Has) (words []string) {
 	return s.words(tips, has(repository, slices.Collect(maps.Keys(all))))
 }
 
-func (s written) words(tips []tip, known map[string]bool) (words []string) {
-	in, stashes := "", 0
-	if s.folder != "" {
-		in = " in " + api.Escape(api.Trim(s.folder, 100))
+// in says in words where that is, if it isn't the project's own.
+func (s written) in() string {
+	if s.folder == "" {
+		return ""
 	}
+	return " in " + api.Escape(api.Trim(s.folder, 100))
+}
+
+func (s written) words(tips []tip, known map[string]bool) (words []string) {
+	in, stashes := s.in(), 0
 	for _, t := range tips {
 		n, whole := s.count(t.hash, known)
 		switch name := api.Escape(api.Trim(t.name, 100)); {
@@ -168,6 +177,8 @@ func (s written) words(tips []tip, known map[string]bool) (words []string) {
 			stashes++
 		case whole:
 			words = append(words, api.Counted(n, "commit")+" on "+name+in)
+		case n == 0 && s.content(t.hash) != "":
+			words = append(words, "a "+s.content(t.hash)+" on "+name+in+", which no apply fetches: push it from the session")
 		default:
 			words = append(words, "commits on "+name+in)
 		}
@@ -197,7 +208,7 @@ func (s written) tips() (out []tip) {
 	}
 	for _, t := range leading(s.root, s.dir) {
 		switch {
-		case known[t.hash] && t != beyond:
+		case known[t.hash] && t.hash != beyond.hash:
 		case len(out) == maxTips:
 			return append(out, beyond)
 		default:
@@ -208,102 +219,9 @@ func (s written) tips() (out []tip) {
 	return out
 }
 
-// leading is what leads to commits in a repository.
-func leading(root *os.Root, dir string) []tip {
-	named, whole := branches(root, dir)
-	of := func(prefix, words string) (out []tip) {
-		for _, ref := range slices.Sorted(maps.Keys(named)) {
-			if name, ok := strings.CutPrefix(ref, prefix); ok && isHash(named[ref]) {
-				out = append(out, tip{words + name, named[ref]})
-			}
-		}
-		return out
-	}
-	stashed := stashes(root, dir, named["refs/stash"])
-	delete(named, "refs/stash")
-	out := slices.Concat(of("refs/heads/", ""), heads(root, dir), of("refs/tags/", "the tag "), of("refs/notes/", "the notes "), stashed, of("refs/", "refs/"), of("worktrees/", "worktrees/"))
-	if !whole {
-		out = append(out, beyond)
-	}
-	return out
-}
-
-// Autostashes are files in which git keeps what a merge or a rebase under way put aside.
-var Autostashes = []string{"MERGE_AUTOSTASH", "rebase-merge/autostash", "rebase-apply/autostash"}
-
-// Foreign are references to what others made, and to what was fetched.
-var Foreign = []string{"refs/remotes/", "refs/prefetch/", "refs/stepbox/"}
-
-// branches are a repository's branches, tags and notes, and what else it has names for; whole
-// says whether those are all.
-func branches(root *os.Root, dir string) (named map[string]string, whole bool) {
-	named = map[string]string{}
-	packed, loose := text(root, path.Join(dir, "packed-refs"), maxRefs), 0
-	for line := range strings.Lines(packed) {
-		if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && !isForeign(name) {
-			named[name] = hash
-		}
-	}
-	all := trees(root, dir)
-	for _, tree := range all {
-		_ = fs.WalkDir(root.FS(), path.Join(tree, "refs"), func(at string, d fs.DirEntry, err error) error {
-			rel, _ := filepath.Rel(dir, at) // it is below
-			if err != nil || !d.Type().IsRegular() || isForeign(rel) {
-				return nil // what can't be read is of no use
-			}
-			if loose++; loose > maxLoose {
-				return fs.SkipAll
-			}
-			named[rel] = strings.TrimSpace(text(root, at, maxName))
-			return nil
-		})
-	}
-	return named, len(packed) < maxRefs && max(loose, len(all)) <= maxLoose
-}
-
-func isForeign(ref string) bool {
-	return slices.ContainsFunc(Foreign, func(prefix string) bool { return strings.HasPrefix(ref, prefix) })
-}
-
-// stashes are all that there are, the oldest first: as their log has them, and the newest,
-// which outlives that.
-func stashes(root *os.Root, dir, newest string) (out []tip) {
-	for line := range strings.Lines(text(root, path.Join(dir, "logs/refs/stash"), maxRefs)) {
-		if words := append(strings.Fields(line), "", ""); isHash(words[1]) {
-			out = append(out, tip{stash, words[1]})
-		}
-	}
-	if isHash(newest) {
-		out = append(out, tip{stash, newest})
-	}
-	return out
-}
-
-// trees are the folders that a repository's working trees have for themselves.
-func trees(root *os.Root, dir string) []string {
-	linked, out := listed(root, path.Join(dir, "worktrees")), []string{dir}
-	for _, d := range linked[:min(len(linked), maxLoose)] {
-		out = append(out, path.Join(dir, "worktrees", d.Name()))
-	}
-	return out
-}
-
-// heads are the commits that are checked out without a branch, and what git put aside.
-func heads(root *os.Root, dir string) (out []tip) {
-	for i, name := range append([]string{"HEAD"}, Autostashes...) {
-		for _, tree := range trees(root, dir) {
-			if hash := strings.TrimSpace(text(root, path.Join(tree, name), maxName)); isHash(hash) {
-				out = append(out, tip{[]string{"no branch", stash}[min(i, 1)], hash})
-			}
-		}
-	}
-	return out
-}
-
 // count counts the commits that a tip leads to and nobody had, and has them known. Whole says
 // whether those were all: what the agent's git packed isn't looked into.
 func (s written) count(hash string, known map[string]bool) (n int, whole bool) {
-	packs := listed(s.root, path.Join(s.dir, "objects/pack"))
 	for left := []string{hash}; len(left) > 0; left = left[1:] {
 		if known[left[0]] {
 			continue
@@ -311,7 +229,7 @@ func (s written) count(hash string, known map[string]bool) (n int, whole bool) {
 		known[left[0]] = true
 		kind, next, err := s.object(left[0])
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && len(packs) == 0 && left[0] != hash: // it was there when the repository was taken
+		case errors.Is(err, fs.ErrNotExist) && !s.packed && left[0] != hash: // it was there when the repository was taken
 			continue
 		case err != nil || len(known) > maxCounted:
 			return n, false
@@ -324,6 +242,24 @@ func (s written) count(hash string, known map[string]bool) (n int, whole bool) {
 	}
 	return n, true
 }
+
+// content is what a tip leads to that is none of the commits, a tree or a blob; "" if it can't be told.
+func (s written) content(hash string) string {
+	for range maxNamed { // a tag may be one of another
+		switch kind, next, err := s.object(hash); {
+		case err != nil || len(next) > 1:
+			return ""
+		case kind == "tree" || kind == "blob":
+			return kind
+		case len(next) == 1:
+			hash = next[0]
+		}
+	}
+	return ""
+}
+
+// leadsBy is by what objects lead to others, by kind.
+var leadsBy = map[string]string{"commit": "parent", "tag": "object"}
 
 // object reads what an object that isn't packed is, and what a commit or a tag leads to.
 func (s written) object(hash string) (kind string, next []string, err error) {
@@ -338,6 +274,7 @@ func (s written) object(hash string) (kind string, next []string, err error) {
 	}
 	defer z.Close()
 	in := bufio.NewScanner(io.LimitReader(z, maxHeader))
+	in.Buffer(nil, 2*maxHeader) // a blob may be of one line
 	for first := true; in.Scan() && in.Text() != ""; first = false {
 		line := in.Text()
 		if first {
@@ -345,40 +282,9 @@ func (s written) object(hash string) (kind string, next []string, err error) {
 			kind, _, _ = strings.Cut(head, " ")
 			line = rest
 		}
-		if key, value, _ := strings.Cut(line, " "); (key == "parent" || key == "object") && isHash(value) {
+		if key, value, _ := strings.Cut(line, " "); key != "" && key == leadsBy[kind] && isHash(value) {
 			next = append(next, value)
 		}
 	}
 	return kind, next, nil
-}
-
-// listed is what is in a folder; none if it is something else.
-func listed(root *os.Root, name string) (out []fs.DirEntry) {
-	if info, err := root.Lstat(name); err == nil && info.IsDir() {
-		out, _ = fs.ReadDir(root.FS(), name) // as in text
-	}
-	return out
-}
-
-// open opens a regular file where the agent may have put anything.
-func open(root *os.Root, name string) (*os.File, error) {
-	info, err := root.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
-		return nil, err
-	}
-	return root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0) // whatever it is by now, that doesn't wait
-}
-
-// text is what a file has, up to a bound; "" if there is none.
-func text(root *os.Root, name string, most int64) string {
-	file, err := open(root, name)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	out, _ := io.ReadAll(io.LimitReader(file, most)) // of no regular file it isn't a hash
-	return string(out)
 }

@@ -8,7 +8,7 @@ import (
 
 // What goes with a session is said, by what leads to it.
 func TestUnfetched(t *testing.T) {
-	const commit = "git commit -qm x --allow-empty; "
+	const commit, beyond = "git commit -qm x --allow-empty; ", ", commits on more references than are looked at"
 	for name, test := range map[string]struct{ host, agent, upper, has, want string }{
 		"a look":           {agent: "git status; git log"},
 		"one":              {agent: commit, want: "1 commit on main"},
@@ -28,12 +28,26 @@ func TestUnfetched(t *testing.T) {
 			agent: "git branch -qd old; git switch -qc keep; " + commit, want: "1 commit on keep"},
 		"thousands": {agent: "for i in $(seq 1100); do printf '%040d refs/heads/x%d\\n' $i $i; done >.git/packed-refs",
 			want: "commits on x1, commits on x10, commits on x100, commits on x1000, commits on x1001, and 996 more"},
-		"a hash as name": {agent: commit + "git branch -m $(git hash-object a)", want: "1 commit on d00491fd7e5bb6fa28c517a0bb32b8b506539d4d"},
-		"packed names":   {agent: commit + "git pack-refs --all; " + commit, want: "2 commits on main"},
-		"packed":         {agent: commit + "git gc -q", want: "commits on main"},
-		"many":           {agent: "for i in 1 2 3 4 5 6 7; do git switch -qc b$i main; git commit -qm $i --allow-empty; done", want: "1 commit on b1, 1 commit on b2, 1 commit on b3, 1 commit on b4, 1 commit on b5, and 2 more"},
-		"large names":    {agent: commit, upper: "truncate -s 1G .git/refs/heads/z1; truncate -s 1T .git/refs/heads/z2 .git/ORIG_HEAD .git/MERGE_AUTOSTASH", want: "1 commit on main"},
-		"hostile":        {agent: commit + "git branch other", upper: "find .git/objects -type f -exec rm -f {} ';' -exec mkfifo {} ';'; rm -rf .git/HEAD .git/logs; mkfifo .git/HEAD .git/worktrees .git/packed-refs; mkdir .git/refs/tags; ln -s /etc/passwd .git/refs/tags/x; ln -s / .git/logs", want: "commits on main"},
+		"a hash as name":         {agent: commit + "git branch -m $(git hash-object a)", want: "1 commit on d00491fd7e5bb6fa28c517a0bb32b8b506539d4d"},
+		"packed names":           {agent: commit + "git pack-refs --all; " + commit, want: "2 commits on main"},
+		"packed":                 {agent: commit + "git gc -q", want: "commits on main"},
+		"many":                   {agent: "for i in 1 2 3 4 5 6 7; do git switch -qc b$i main; git commit -qm $i --allow-empty; done", want: "1 commit on b1, 1 commit on b2, 1 commit on b3, 1 commit on b4, 1 commit on b5, and 2 more"},
+		"large names":            {agent: commit, upper: "truncate -s 1G .git/refs/heads/z1; truncate -s 1T .git/refs/heads/z2 .git/ORIG_HEAD .git/MERGE_AUTOSTASH", want: "1 commit on main" + beyond},
+		"hostile":                {agent: commit + "git branch other", upper: "find .git/objects -type f -exec rm -f {} ';' -exec mkfifo {} ';'; rm -rf .git/HEAD .git/logs; mkfifo .git/HEAD .git/worktrees .git/packed-refs; mkdir .git/refs/tags; ln -s /etc/passwd .git/refs/tags/x; ln -s / .git/logs", want: "commits on main" + beyond},
+		"a link":                 {agent: commit, upper: "mv .git/refs/heads/main .git/x; ln -s ../../x .git/refs/heads/main", want: beyond[2:]},
+		"a link's folder":        {agent: commit, upper: "mv .git/refs .git/x; ln -s x .git/refs", want: beyond[2:]},
+		"a linked tree":          {agent: commit, upper: "mkdir .git/worktrees; ln -s ../x .git/worktrees/x", want: "1 commit on main" + beyond},
+		"more than a hash":       {agent: commit, upper: "sed -i 's/$/ x/' .git/refs/heads/main", want: beyond[2:]},
+		"in capitals":            {agent: commit, upper: "sed -i y/abcdef/ABCDEF/ .git/refs/heads/main", want: beyond[2:]},
+		"in capitals, packed":    {agent: commit + "git pack-refs --all", upper: "sed -i '/main/y/abcdef/ABCDEF/' .git/packed-refs", want: beyond[2:]},
+		"elsewhere":              {agent: commit, upper: "mv .git/refs/heads/main .git/X; echo ref: X >.git/refs/heads/main", want: beyond[2:]},
+		"as another":             {agent: commit + "git symbolic-ref refs/heads/other refs/heads/main", want: "1 commit on main"},
+		"left by a crash":        {agent: commit, upper: "touch .git/refs/heads/x.lock .git/refs/heads/.x; mknod .git/refs/heads/gone c 0 0 || true", want: "1 commit on main"},
+		"deep":                   {agent: commit, upper: "cd .git/refs/heads; for i in $(seq 2000); do mkdir a; cd -P a; done", want: "1 commit on main" + beyond},
+		"deep, and no reference": {agent: commit, upper: "mkdir .git/x; cd .git/x; for i in $(seq 2000); do mkdir a; cd -P a; done", want: "1 commit on main, more files than are looked at in .git"},
+		"a tree of theirs":       {agent: "git tag t HEAD^{tree}; git tag -am v v HEAD:a", has: "git rev-parse HEAD^{tree}"},
+		"a blob": {agent: "git tag t $(printf 'x\\nparent %040d\\n' 1 | git hash-object -w --stdin); git tag -am v v $(echo 7 | git hash-object -w --stdin); git tag u $(head -c 90000 /dev/zero | git hash-object -w --stdin)",
+			want: "a blob on the tag t, which no apply fetches: push it from the session, a blob on the tag u, which no apply fetches: push it from the session, a blob on the tag v, which no apply fetches: push it from the session"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

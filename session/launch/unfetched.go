@@ -117,7 +117,8 @@ func (a *hostGit) git(dir, in string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// reached notes which of some commits a repository's references lead to.
+// reached notes which of some commits a repository's references lead to, and what it has that
+// is no commit.
 func (a *hostGit) reached(known map[string]bool, hashes []string, dir string) {
 	there := ""
 	for _, hash := range hashes {
@@ -128,8 +129,11 @@ func (a *hostGit) reached(known map[string]bool, hashes []string, dir string) {
 	kinds, err := a.git(dir, there, "cat-file", "--batch-check=%(objectname) %(objecttype)")
 	there = ""
 	for line := range strings.Lines(kinds) {
-		if hash, kind, _ := strings.Cut(strings.TrimSpace(line), " "); kind == "commit" || kind == "tag" {
+		switch hash, kind, _ := strings.Cut(strings.TrimSpace(line), " "); kind {
+		case "commit", "tag":
 			there += hash + "\n"
+		case "tree", "blob":
+			known[hash] = true
 		}
 	}
 	if there == "" || err != nil {
