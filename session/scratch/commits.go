@@ -85,6 +85,7 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, shown Sh
 		list = append(list, r)
 	}
 	list = append(list, s.outerModules()...)
+	odd(state, list)
 	for _, r := range list {
 		if _, err := os.Lstat(s.at(r)); errors.Is(err, os.ErrNotExist) {
 			r.trouble = "the agent made this repository, and the project has none there that its commits could be fetched into: run git init there first"
@@ -173,6 +174,9 @@ const scriptStart = `ulimit -f 4194304
 g() {
 	git --no-replace-objects --git-dir="$dir" -c core.bare=true -c core.hooksPath=/dev/null -c core.fsmonitor= -c gc.auto=0 -c maintenance.auto=false -c core.commitGraph=false "$@"
 }
+many() {
+	[ $# -gt 1000 ]
+}
 i=0
 for dir; do
 	i=$((i+1)); n=/tmp/$i
@@ -185,7 +189,11 @@ var (
 
 // listScript lists what leads to commits, and which of those are new: neither the host
 // has them, nor had it when the session took its git over.
-var listScript = `	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end) %(refname)'
+var listScript = `	if many "$dir"/worktrees/*; then
+		echo "it has more than 1000 working trees" >$n.said; echo failed >$n.failed
+		continue
+	fi
+	form='%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end) %(refname)'
 	head="$dir/$(cat $n.own)/HEAD"
 	[ ! -f "$head" ] || [ -h "$head" ] || head -n 1 "$head" >$n.head
 	{
@@ -243,6 +251,43 @@ func repositories(state *manifest.Manifest, is func(dir string) bool) (out []*re
 	}
 	slices.SortFunc(out, func(a, b *repository) int { return strings.Compare(a.folder, b.folder) })
 	return out
+}
+
+// odd finds what no git makes where git reads: a pipe, at which it would wait, or a link to
+// what isn't known to be a file. Nothing waits at a socket, and hooks aren't run.
+func odd(state *manifest.Manifest, list []*repository) {
+	for p, e := range state.All() {
+		r := innermost(list, p)
+		if r == nil || r.trouble != "" || e.Kind == manifest.KindSocket || isPlain(state, r.dir, p, e) {
+			continue
+		}
+		if rest := strings.TrimPrefix(p, r.dir+"/"); !strings.HasPrefix(rest, "hooks/") && !strings.HasPrefix(rest, "modules/") {
+			r.trouble = "git isn't run on it, since its " + rest + " isn't a file"
+		}
+	}
+}
+
+// innermost is the repository in whose folder a path is; nil for none.
+func innermost(list []*repository, p string) (found *repository) {
+	for _, r := range list {
+		if strings.HasPrefix(p, r.dir+"/") && (found == nil || len(r.dir) > len(found.dir)) {
+			found = r
+		}
+	}
+	return found
+}
+
+// isPlain says whether git finds a file or a folder of a repository's there, or nothing.
+func isPlain(state *manifest.Manifest, dir, p string, e *manifest.Entry) bool {
+	switch e.Kind {
+	case manifest.KindFile, manifest.KindDir, manifest.KindWhiteout:
+		return true
+	case manifest.KindSymlink:
+		to := path.Join(path.Dir(p), e.Target)
+		is := state.Lookup(to)
+		return is != nil && !path.IsAbs(e.Target) && (is.Kind == manifest.KindFile || is.Kind == manifest.KindDir && manifest.Within(to, dir))
+	}
+	return false
 }
 
 // isRepository says whether a folder in the project is a repository's: on the host, as the

@@ -331,6 +331,7 @@ func TestHostileRepositories(t *testing.T) {
 	for name, trap := range map[string]string{
 		"hooks":      `for h in reference-transaction post-update pre-receive post-commit; do printf '#!/bin/sh\ntouch %s\n' "$OUT" >.git/hooks/$h; chmod +x .git/hooks/$h; done`,
 		"hooks path": `mkdir h; printf '#!/bin/sh\ntouch %s\n' "$OUT" >h/reference-transaction; chmod +x h/*; git config core.hooksPath h`,
+		"links":      `mv .git/refs/heads/main .git/x; ln -s ../../x .git/refs/heads/main; mv .git/logs y; mv y .git/z; ln -s z .git/logs; mkfifo .git/hooks/p`,
 		"aliases":    `for a in bundle rev-list cat-file for-each-ref update-ref fetch; do git config alias.$a "!touch $OUT"; done; git config core.pager "touch $OUT"`,
 		"fsmonitor":  `printf '#!/bin/sh\ntouch %s\n' "$OUT" >f; chmod +x f; git config core.fsmonitor ./f; git config core.sshCommand "touch $OUT"; git config gpg.program "touch $OUT"`,
 		"filter":     `echo '* filter=x diff=x' >.gitattributes; git config filter.x.clean "touch $OUT"; git config filter.x.smudge "touch $OUT"; git config diff.x.textconv "touch $OUT"`,
@@ -362,6 +363,11 @@ func TestBrokenRepositories(t *testing.T) {
 		"an object is gone":     {`git commit -qm two --allow-empty; t=$(git rev-parse HEAD~1); rm -rf .git/objects/$(echo $t | cut -c1-2)`, "can't read"},
 		"no objects at all":     {`rm -rf .git/objects/*`, "git can't read its new"},
 		"a link for git folder": {`mv .git real; ln -s real .git`, ""},
+		"a pipe":                {`mkfifo .git/packed-refs`, "its packed-refs isn't a file"},
+		"a pipe behind a link":  {`mkfifo p; ln -s ../../../p .git/refs/heads/x`, "its refs/heads/x isn't a file"},
+		"a pipe in a folder":    {`mkdir p; mkfifo p/x; ln -s ../../../p .git/refs/heads/x`, "its refs/heads/x isn't a file"},
+		"a terminal":            {`ln -s /dev/tty .git/MERGE_HEAD`, "its MERGE_HEAD isn't a file"},
+		"many working trees":    {`for i in $(seq 1001); do mkdir -p .git/worktrees/$i; done; touch .git/worktrees/1/HEAD`, "it has more than 1000 working trees"},
 		"another one's objects": {`git commit -qm x --allow-empty; h=$(git rev-parse HEAD); f=.git/objects/$(echo $h | cut -c1-2)/$(echo $h | cut -c3-); chmod +w $f; echo garbage >$f`, "can't"},
 	} {
 		t.Run(name, func(t *testing.T) {
