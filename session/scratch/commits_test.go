@@ -389,3 +389,14 @@ func TestBrokenRepositories(t *testing.T) {
 		})
 	}
 }
+
+// What isn't in the record is named in a line.
+func TestWhatIsTooDeepIsNamed(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	state := r.agent(asAda + `git commit -qm work --allow-empty; cd .git/refs/heads; for i in $(seq 300); do mkdir deep; cd deep; done`)
+	_, err := r.Commits(t.Context(), state, whole(state))
+	if err == nil || !strings.Contains(err.Error(), ".git/refs/heads/deep/") || len(err.Error()) > 400 {
+		t.Errorf("it is said %v", err)
+	}
+}

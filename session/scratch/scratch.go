@@ -262,7 +262,7 @@ func (s *Scratch) lay(ctx context.Context, box *runner.Sandbox, low *lower.Lower
 		failed = report.Failed
 	}
 	if len(failed) > 0 {
-		return bad(fmt.Errorf("%d of its files can't be had, the first is %s: %s", len(failed), api.Escape(failed[0].Path), failed[0].Text))
+		return bad(fmt.Errorf("%d of its files can't be had, the first is %s: %s", len(failed), api.Escape(api.Trim(failed[0].Path, 100)), failed[0].Text))
 	}
 	return nil
 }
