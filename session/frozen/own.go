@@ -15,7 +15,7 @@ import (
 	"stepbox/runner/overlay/manifest"
 )
 
-// Wrote is what a session's git wrote of one repository, but for objects, settings and an
+// Wrote is what a session's git wrote of one repository, but for new objects, settings and an
 // index with the same entries, which any look at it may leave and which tell of no history.
 type Wrote struct {
 	Repository string              // its folder, from the project; "" for the one outside of it
@@ -147,6 +147,7 @@ var kinds = map[string]kind{
 	"COMMIT_EDITMSG": noted,
 	"ORIG_HEAD":      noted,
 	"FETCH_HEAD":     noted,
+	"AUTO_MERGE":     noted,
 	"gc.log":         noted,
 	"refs/":          reference,
 	"HEAD":           reference,
@@ -165,7 +166,7 @@ func (w *Wrote) file(rest string, regular bool, read func() ([]byte, error), was
 		first += "/"
 	}
 	k := kinds[first]
-	if k == quiet {
+	if k == quiet && (regular || first != "objects/" || !exists(filepath.Join(was, rest))) {
 		return false
 	}
 	var data []byte
@@ -174,7 +175,7 @@ func (w *Wrote) file(rest string, regular bool, read func() ([]byte, error), was
 		data, err = read()
 	}
 	switch {
-	case !regular || k == other || err != nil:
+	case !regular && k != noted || k == other || err != nil: // where objects are gone, those of another time would be, too
 		w.Other = true
 		return false
 	case k == index:
