@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -106,12 +107,8 @@ func (s *Session) whence(dir, why string) string {
 	if why == "" {
 		return "git: goes on from what the project has checked out by now" + in + ", " + head(is) + "; it was " + head(was)
 	}
-	has := g.Tip(dir, was)
-	if has.Commit == "" && has.Branch == was.Branch { // nothing was committed there
-		has.Commit = was.Commit
-	}
 	return "git: the project has " + head(is) + " checked out by now" + in + "; " + why +
-		", and the session goes on from " + head(has) + ": what it commits is to be merged or picked"
+		", and the session goes on from " + head(g.Tip(dir)) + ": what it commits is to be merged or picked"
 }
 
 // itsOwn is why a session whose commits weren't merged keeps its history.
@@ -126,7 +123,7 @@ func (s *Session) ownHistory(ctx context.Context, all []*frozen.Wrote, applied s
 	}
 	var both []string
 	if why == "" && err == nil {
-		both, err = s.both(ctx, settled)
+		both, err = s.both(ctx, all, settled)
 	}
 	if len(both) > 0 {
 		why = "both the agent and you changed " + few(both) + ", which has to be applied or merged first"
@@ -153,19 +150,23 @@ func (s *Session) applied(ctx context.Context) (scan.Drop, error) {
 func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.Drop) (settled scan.Drop, why string, err error) {
 	had := map[string]*git.Entry{} // by path; nil: it has nothing there
 	for _, w := range all {
-		if w.Own() && !s.holds(ctx, w) {
-			return nil, itsOwn, ctx.Err()
+		if !w.Own() {
+			continue
 		}
-		if w.Own() {
-			s.heads(w, had)
+		if why := s.apartFrom(ctx, w); why != "" {
+			return nil, why, ctx.Err()
 		}
+		s.heads(w, had)
+	}
+	if undone, err := s.undone(ctx, all); err != nil || len(undone) > 0 {
+		return nil, "the agent put back " + few(undone) + " and didn't commit that", err
+	}
+	if staged, err := s.staged(ctx, all); err != nil || staged {
+		return nil, itsOwn, err
 	}
 	committed, err := s.outfit.Git.Staged(all)
 	if err != nil {
 		return nil, "", err
-	}
-	if undone, err := s.undone(ctx, committed); err != nil || len(undone) > 0 {
-		return nil, "the agent put back " + few(undone) + " and didn't commit that", err
 	}
 	return func(path string, e *manifest.Entry, moved bool) bool {
 		in, known := had[path]
@@ -174,40 +175,47 @@ func (s *Session) merged(ctx context.Context, all []*frozen.Wrote, applied scan.
 	}, "", nil
 }
 
-// holds says whether what the project has checked out has all that the session's git
-// wrote of a repository.
-func (s *Session) holds(ctx context.Context, w *frozen.Wrote) bool {
-	tips := slices.Sorted(maps.Keys(w.Tips))
-	within := func(commits []string, of ...string) bool {
-		args := slices.Concat([]string{"rev-list", "--max-count=1"}, commits, []string{"--not"}, of)
-		beyond, err := s.hostGit(ctx, w.Repository, args...)
-		return err == nil && len(beyond) == 0 // an error: it hasn't got them
+// apartFrom says why what the project has checked out hasn't all that the session's git wrote
+// of a repository, or isn't what its files are based on; "" when it is.
+func (s *Session) apartFrom(ctx context.Context, w *frozen.Wrote) string {
+	ask := func(args ...string) (string, error) { return s.hostGit(ctx, w.Repository, args...) }
+	within := func(commits map[string]struct{}, of ...string) bool {
+		args := slices.Concat([]string{"rev-list", "--max-count=1"}, slices.Sorted(maps.Keys(commits)), []string{"--not"}, of)
+		beyond, err := ask(args...)
+		return err == nil && beyond == "" // an error: it hasn't got them
 	}
-	if w.Other || !within(tips, "HEAD") || !within(slices.Collect(maps.Keys(w.Logged)), "HEAD", "--all", "--reflog") {
-		return false
+	switch {
+	case w.Other || !within(w.Tips, "HEAD") || !within(w.Logged, "HEAD", "--all", "--reflog"):
+		return itsOwn
+	case s.outfit.Git.Strays(w.Tree, ask):
+		return "the agent switched from what the session began with and committed nothing since"
 	}
-	return w.Index == nil || slices.ContainsFunc(tips, func(tip string) bool { // else something is staged
-		tree, err := s.hostGit(ctx, w.Repository, "ls-tree", "-r", "-z", tip)
-		return err == nil && sameTree(string(tree), w.Index)
-	})
+	return ""
 }
 
-// sameTree says whether an index has what git lists of a tree.
-func sameTree(tree string, index []git.Entry) bool {
-	lines := strings.Split(strings.TrimSuffix(tree, "\x00"), "\x00")
-	if tree == "" || len(lines) != len(index) {
-		return tree == "" && len(index) == 0
-	}
-	for i, e := range index {
-		kind := "blob"
-		if e.Mode == 0o160000 {
-			kind = "commit"
+// staged says whether something is that isn't committed.
+func (s *Session) staged(ctx context.Context, all []*frozen.Wrote) (bool, error) {
+	g := s.outfit.Git
+	for _, w := range all {
+		was, is := git.CheckedOut(filepath.Join(g.Project, w.Tree), g.Of), g.Tip(w.Tree)
+		if is.Commit == was.Commit {
+			if w.Index != nil {
+				return true, nil
+			}
+			continue
 		}
-		if e.Stage != 0 || lines[i] != fmt.Sprintf("%06o %s %x\t%s", e.Mode, kind, e.Hash, e.Path) {
-			return false
+		index, err := g.Index(w.Tree, all)
+		if err != nil {
+			return true, err
+		}
+		tree, err := s.tree(ctx)(w.Repository, is.Commit)
+		if err != nil || !slices.EqualFunc(tree, index, func(a, b git.Entry) bool {
+			return a.Path == b.Path && a.Mode == b.Mode && bytes.Equal(a.Hash, b.Hash) && b.Stage == 0
+		}) {
+			return true, err
 		}
 	}
-	return true
+	return false, nil
 }
 
 // heads notes what a session's newest commit has, and that it has nothing more.
@@ -238,17 +246,23 @@ func (s *Session) reads(ctx context.Context) frozen.Reader {
 	return func(e *manifest.Entry) ([]byte, error) { return s.files.Read(ctx, &diff.File{Entry: *e}, maxPutBack) }
 }
 
+// tree lists commits that the person's git has.
+func (s *Session) tree(ctx context.Context) frozen.Tree {
+	return frozen.Trees(func(repository string, args ...string) (string, error) { return s.hostGit(ctx, repository, args...) })
+}
+
 // hostGit is what the person's git says of a repository of theirs.
-func (s *Session) hostGit(ctx context.Context, repository string, args ...string) ([]byte, error) {
+func (s *Session) hostGit(ctx context.Context, repository string, args ...string) (string, error) {
 	dir := filepath.Join(s.cfg.Workspace, repository)
 	if repository == "" {
 		_, dir = git.Above(s.cfg.Workspace)
 	}
 	cmd, err := outfit.Git(ctx, s.cfg.Workspace, dir, s.cfg.Home, s.cfg.Env, args...)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return cmd.Output()
+	out, err := cmd.Output()
+	return string(out), err
 }
 
 // head is a commit and its branch, as people say it.
@@ -279,7 +293,13 @@ func (s *Session) putBack(ctx context.Context, all []*frozen.Wrote) error {
 		return err
 	}
 	list, theirs := frozen.Since(then, now, covered(s.past.found.Manifest), s.added(options.Person)), []string(nil)
-	undone := frozen.Undone(staged, s.past.found.Manifest, s.reads(ctx))
+	undone, err := g.Undone(all, s.past.found.Manifest, s.reads(ctx), func(repository, commit string) ([]git.Entry, error) {
+		tree, _ := s.tree(ctx)(repository, commit) // else what is staged tells
+		return tree, nil
+	}, func(string, *manifest.Entry) bool { return false })
+	if err != nil {
+		return err
+	}
 	list = slices.DeleteFunc(list, func(b frozen.Back) bool {
 		took := s.took(staged, b.Path) && !slices.Contains(undone, b.Path)
 		if took {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -19,7 +20,7 @@ import (
 // session has something of its own or hides what the project has: on top of the person's
 // commit the agent's next one would take it back. Files that the person's git let go of
 // are among them, and those that came into a folder that the session removed.
-func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, err error) {
+func (s *Session) both(ctx context.Context, all []*frozen.Wrote, settled scan.Drop) (paths []string, err error) {
 	found := s.past.found.Manifest
 	changes, err := s.files.Between(ctx, nil, found)
 	if err != nil {
@@ -35,7 +36,11 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 	}
 	covers := covered(found)
 	g := s.outfit.Git
-	for _, dir := range append([]string{""}, g.Folders()...) {
+	staged, err := g.Staged(all)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range append([]string{"."}, g.Folders()...) {
 		at := filepath.Join(g.Project, dir)
 		if git.CheckedOut(at, g.Of) == git.CheckedOut(at, git.Here) {
 			continue
@@ -44,16 +49,18 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 		if err != nil {
 			return nil, err
 		}
-		others, err := frozen.Otherwise(git.OpenAs(at, git.Person{}, g.Of), now)
+		base, err := g.Index(dir, all)
 		if err != nil {
 			return nil, err
 		}
+		others := frozen.Otherwise(at, base, now)
 		for _, p := range slices.Sorted(maps.Keys(others)) {
 			if p = path.Join(dir, p); !covers(p) {
 				continue
 			}
 			old, changed := before[p]
-			switch meets, err := s.meets(ctx, p, old, changed, settled); {
+			_, own := staged[p] // then it is based on what the agent's git has there
+			switch meets, err := s.meets(ctx, p, old, changed && !own, settled); {
 			case err != nil:
 				return nil, err
 			case meets:
@@ -66,22 +73,20 @@ func (s *Session) both(ctx context.Context, settled scan.Drop) (paths []string, 
 
 // undone are the paths that the session has put back without committing that, where the
 // project has something else.
-func (s *Session) undone(ctx context.Context, staged map[string]*git.Entry) (paths []string, err error) {
-	found := s.past.found.Manifest
-	for _, p := range frozen.Undone(staged, found, s.reads(ctx)) {
-		var now *diff.File
-		if e := found.Has(found.Base, p); e != nil {
-			now = &diff.File{Entry: *e}
-		}
-		ours, err := s.files.InProject(ctx, p, now)
-		if err != nil {
-			return nil, err
-		}
-		if !ours {
-			paths = append(paths, p)
-		}
+func (s *Session) undone(ctx context.Context, all []*frozen.Wrote) (paths []string, err error) {
+	return s.outfit.Git.Undone(all, s.past.found.Manifest, s.reads(ctx), s.tree(ctx), func(p string, e *manifest.Entry) bool {
+		ours, err := s.inProject(ctx, p, e)
+		return err == nil && ours
+	})
+}
+
+// inProject says whether the project has a path as the session.
+func (s *Session) inProject(ctx context.Context, p string, e *manifest.Entry) (bool, error) {
+	var now *diff.File
+	if !e.Absent() {
+		now = &diff.File{Entry: *e}
 	}
-	return paths, nil
+	return s.files.InProject(ctx, p, now)
 }
 
 // took says whether the agent's git took a path over as the person had made it meanwhile:
@@ -95,14 +100,8 @@ func (s *Session) took(staged map[string]*git.Entry, p string) bool {
 // meets says whether the project has something else of the person's at a path than the
 // session, which has it changed, or hides it: then it never saw what is there.
 func (s *Session) meets(ctx context.Context, p string, old *diff.File, changed bool, settled scan.Drop) (bool, error) {
-	var now *diff.File
-	e := s.past.found.Manifest.Lookup(p)
-	if e == nil || e.Kind == manifest.KindWhiteout {
-		e = &manifest.Entry{Kind: manifest.KindWhiteout}
-	} else {
-		now = &diff.File{Entry: *e}
-	}
-	ours, err := s.files.InProject(ctx, p, now)
+	e := cmp.Or(s.past.found.Manifest.Lookup(p), &manifest.Entry{Kind: manifest.KindWhiteout})
+	ours, err := s.inProject(ctx, p, e)
 	if ours || err != nil {
 		return false, err
 	}

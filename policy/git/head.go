@@ -22,19 +22,26 @@ type Checked struct {
 
 // CheckedOut looks that up. Where the repository's folders are read is asked of moved.
 func CheckedOut(project string, moved func(dir string) string) (c Checked) {
-	root, _ := Above(project)
-	if root == "" {
+	own, common := Folders(project)
+	if own == "" {
 		return c
 	}
-	r := &Repository{}
-	r.metadata, r.common = repositoryAt(root)
-	r.metadata, r.common = moved(r.metadata), moved(r.common)
+	r := &Repository{metadata: moved(own), common: moved(common)}
 	c.Commit, c.Branch = r.Head()
 	for _, dir := range []string{r.metadata, r.common} {
 		list, _ := ReadFile(filepath.Join(dir, "reftable", "tables.list"), maxPacked) // there is none but where it is used
 		c.tables += string(list)
 	}
 	return c
+}
+
+// Folders are a working tree's own in the repository that a folder is in, and what that has
+// in common with linked ones; both are "" outside of one.
+func Folders(project string) (own, common string) {
+	if root, _ := Above(project); root != "" {
+		return repositoryAt(root)
+	}
+	return "", ""
 }
 
 // Here reads a repository's folders where they are.

@@ -1,7 +1,10 @@
 package frozen
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +32,7 @@ func (g Git) Apart(ask func(args ...string) (string, error)) string {
 	default:
 		words = append(words, "the host's "+Name(is.Branch)+" "+more(was.Commit, is.Commit, ask))
 	}
-	if g.MayOwn() && !merged(g.Tip("", was).Commit, is.Commit, ask) {
+	if tip := g.Tip(""); g.MayOwn() && (tip.Commit == was.Commit || !merged(tip.Commit, is.Commit, ask) || g.Strays("", ask)) {
 		words = append(words, "own history")
 	}
 	if dirs := g.Moved(); len(dirs) > 0 {
@@ -97,52 +100,109 @@ var marks = []string{
 // MayOwn says whether the session's git wrote what it does where it has a history of its
 // own: a log, references that were packed, what is under way.
 func (g Git) MayOwn() bool {
-	root, own, common, err := g.upper("")
+	w, own, err := g.upper("")
 	if err != nil {
 		return false // it wrote nothing
 	}
-	defer root.Close()
+	defer w.root.Close()
 	return slices.ContainsFunc(marks, func(name string) bool {
-		_, err := root.Lstat(filepath.Join(own, name))
+		_, err := w.root.Lstat(filepath.Join(own, name))
 		if err != nil {
-			_, err = root.Lstat(filepath.Join(common, name))
+			_, err = w.root.Lstat(filepath.Join(w.dir, name))
 		}
 		return err == nil
 	})
 }
 
-// upper is where the session's git writes, and where in that is what is the working
-// tree's own, and the rest. The agent writes there meanwhile: no link leads out of it.
-func (g Git) upper(dir string) (root *os.Root, own, common string, err error) {
-	if g.Outer == "" || dir != "" {
-		root, err = os.OpenRoot(filepath.Join(g.Folder, "upper"))
-		at := filepath.Join(dir, ".git")
-		return root, at, at, err
+// upper is where the session's git writes of a folder's repository, and where in that is what
+// is the working tree's own. The agent writes there meanwhile: no link leads out of it.
+func (g Git) upper(dir string) (w written, own string, err error) {
+	own, common := git.Folders(filepath.Join(g.Project, dir))
+	top, host := filepath.Join(g.Folder, "upper"), g.Project
+	switch {
+	case filepath.Clean(dir) == "." && g.Outer != "":
+		own, common, top, host = filepath.Join(g.Outer, g.At), g.Outer, g.outerUpper(), g.Outer
+	case own == "": // the agent may have made one
+		own = filepath.Join(g.Project, dir, ".git")
+		common = own
 	}
-	root, err = os.OpenRoot(g.outerUpper())
-	return root, g.At, ".", err
+	w.layer = g.Of(common)
+	if own, err = filepath.Rel(host, own); err == nil {
+		w.dir, err = filepath.Rel(host, common)
+	}
+	if err == nil && (!filepath.IsLocal(own) || !filepath.IsLocal(w.dir)) {
+		err = fs.ErrNotExist // it is elsewhere, where no session writes
+	}
+	if err == nil {
+		w.root, err = os.OpenRoot(top)
+	}
+	return w, own, err
 }
 
-// Tip is what the session has checked out in a folder, if that was this when it was taken. The
-// commit is "" where the session's git didn't write it.
-func (g Git) Tip(dir string, was git.Checked) (is git.Checked) {
-	is.Branch = was.Branch
-	root, own, common, err := g.upper(dir)
+// Tip is what the session has checked out in a folder. There is no commit where it can't be
+// told, and on a branch that has none.
+func (g Git) Tip(dir string) (is git.Checked) {
+	was := git.CheckedOut(filepath.Join(g.Project, dir), g.Of)
+	w, own, err := g.upper(dir)
 	if err != nil {
-		return is
+		return was
 	}
-	defer root.Close()
-	if text := line(root, filepath.Join(own, "HEAD")); text != "" {
-		name, branch := strings.CutPrefix(text, "ref:")
-		if !branch {
-			return git.Checked{Commit: name}
-		}
+	defer w.root.Close()
+	head := line(w.root, filepath.Join(own, "HEAD"))
+	name, branch := strings.CutPrefix(cmp.Or(head, "ref:"+was.Branch), "ref:")
+	switch is.Commit = name; {
+	case head == "" && was.Branch == "":
+		return was
+	case branch:
 		is.Branch = strings.TrimSpace(name)
+		is.Commit = w.ref(is.Branch)
 	}
-	if filepath.IsLocal(is.Branch) {
-		is.Commit = line(root, filepath.Join(common, is.Branch))
+	if !isHash(is.Commit) {
+		is.Commit = ""
 	}
 	return is
+}
+
+// ref is what a reference has: in a file of its own, or packed with others.
+func (s written) ref(name string) string {
+	if !filepath.IsLocal(name) {
+		return ""
+	}
+	at := filepath.Join(s.dir, name)
+	hash := line(s.root, at)
+	if _, err := s.root.Lstat(at); errors.Is(err, fs.ErrNotExist) { // else it is written there, or gone
+		taken, _ := git.ReadFile(filepath.Join(s.layer, name), maxName) // as for what is written
+		hash = string(taken)
+	}
+	packed, _ := text(s.root, filepath.Join(s.dir, "packed-refs"), maxRefs)
+	for line := range strings.Lines(cmp.Or(packed, packedRefs(s.layer))) {
+		if is, of, _ := strings.Cut(strings.TrimSpace(line), " "); hash == "" && of == name {
+			hash = is
+		}
+	}
+	return strings.TrimSpace(hash)
+}
+
+// Strays says whether the session has something else checked out in a folder than was taken
+// over, or than the host has, without a commit of its own there: its files are based on that,
+// though the host may have all of it.
+func (g Git) Strays(dir string, ask func(args ...string) (string, error)) bool {
+	at, is := filepath.Join(g.Project, dir), g.Tip(dir)
+	was, now := git.CheckedOut(at, g.Of), git.CheckedOut(at, git.Here)
+	for _, of := range []git.Checked{was, now} {
+		if is.Branch == of.Branch && (is.Commit == was.Commit || is.Commit == of.Commit) {
+			return false
+		}
+	}
+	if !isHash(is.Commit) || ask == nil {
+		return true
+	}
+	args := []string{"rev-list", "--max-count=1", is.Commit}
+	if was.Commit != "" {
+		args = append(args, "--not", was.Commit)
+	}
+	beyond, err := ask(args...)
+	return err != nil || beyond == ""
 }
 
 // merged says whether what the host has checked out has a commit in it.

@@ -180,6 +180,14 @@ func (g Git) take(run int) (t Taken, err error) {
 	return t, os.WriteFile(note(g.Folder), body, 0o600)
 }
 
+// Host is the folder of a repository, given from the project, or "" for the one outside of it.
+func (g Git) Host(repository string) string {
+	if repository == "" {
+		return g.Outer
+	}
+	return filepath.Join(g.Project, repository)
+}
+
 // in is a path of the project's in the layer.
 func (g Git) in(rel string) string { return filepath.Join(Layer(g.Folder), rel) }
 

@@ -1,6 +1,7 @@
 package frozen
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,6 +121,34 @@ func TestApart(t *testing.T) {
 			}
 			if got := r.Apart(nil); got != test.cheap {
 				t.Errorf("by references alone it is said %q, want %q", got, test.cheap)
+			}
+		})
+	}
+}
+
+// What a session has checked out is told by what its git wrote, and else by what was taken.
+func TestTip(t *testing.T) {
+	for name, test := range map[string]struct{ host, agent string }{
+		"nothing":          {agent: "true"},
+		"a commit":         {agent: "git commit -qm x --allow-empty"},
+		"packed":           {agent: "git commit -qm x --allow-empty; git pack-refs --all", host: "git pack-refs --all"},
+		"another":          {agent: "git switch -q side", host: "git branch side; git commit -qm x --allow-empty"},
+		"another, packed":  {agent: "git switch -q side", host: "git branch side; git commit -qm x --allow-empty; git pack-refs --all"},
+		"no branch":        {agent: "git checkout -q --detach HEAD^", host: "git commit -qm x --allow-empty"},
+		"on it":            {agent: "git commit -qm x --allow-empty", host: "git checkout -q --detach"},
+		"back on a branch": {agent: "git switch -q main", host: "git checkout -q --detach"},
+		"new":              {agent: "git switch -q --orphan new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.host(cmp.Or(test.host, "true"))
+			r.take()
+			r.agent(test.agent)
+			want := r.sh(r.work, "git symbolic-ref -q HEAD || true; git rev-parse -q --verify HEAD || true")
+			is := r.Tip("")
+			if got := strings.TrimSpace(strings.TrimSpace(is.Branch) + "\n" + is.Commit); got != want {
+				t.Errorf("it has %q checked out, want %q", got, want)
 			}
 		})
 	}

@@ -2,10 +2,12 @@ package frozen
 
 import (
 	"bytes"
+	"encoding/hex"
 	"maps"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"stepbox/policy/git"
@@ -14,69 +16,131 @@ import (
 	"stepbox/session/project"
 )
 
-// Otherwise are the paths, from a folder, that a repository's index and another have in
-// another way, and what the other has there; nil for nothing.
-func Otherwise(was *git.Repository, now []git.Entry) (map[string]*git.Entry, error) {
-	then, _, err := was.Index()
-	if err != nil {
-		return nil, err
+// Otherwise are the paths, from a folder, that an index or a commit of its repository and another
+// have in another way, and what the other has there; nil for nothing.
+func Otherwise(folder string, then, now []git.Entry) map[string]*git.Entry {
+	had, paths := map[string]*git.Entry{}, map[string]*git.Entry{}
+	root, _ := git.Above(folder)
+	note := func(p string, e *git.Entry) {
+		in, err := filepath.Rel(folder, filepath.Join(root, p))
+		if err == nil && filepath.IsLocal(in) {
+			paths[in] = e
+		}
 	}
-	had, differ := map[string]*git.Entry{}, map[string]*git.Entry{}
 	for i := range then {
 		had[then[i].Path] = &then[i]
 	}
 	for i := range now {
 		e := &now[i]
 		if h := had[e.Path]; h == nil || h.Mode != e.Mode || !bytes.Equal(h.Hash, e.Hash) {
-			differ[e.Path] = e
+			note(e.Path, e)
 		}
 		delete(had, e.Path)
 	}
 	for p := range had {
-		differ[p] = nil
+		note(p, nil)
 	}
-	_, prefix := was.Root()
-	paths := map[string]*git.Entry{}
-	for p, e := range differ {
-		in, err := filepath.Rel(path.Join(".", prefix), strings.TrimSuffix(p, "/"))
-		if err == nil && filepath.IsLocal(in) {
-			paths[in] = e
+	return paths
+}
+
+// Index is what the session's git has staged in a folder, or else as it was taken over.
+func (g Git) Index(tree string, all []*Wrote) ([]git.Entry, error) {
+	for _, w := range all {
+		if w.Tree == tree && w.Index != nil {
+			return w.Index, nil
 		}
 	}
-	return paths, nil
+	entries, _, err := git.OpenAs(filepath.Join(g.Project, tree), git.Person{}, g.Of).Index()
+	return entries, err
+}
+
+// Tree lists a commit of a repository's as an index has it, by the person's own git; nil where
+// they haven't got it.
+type Tree func(repository, commit string) ([]git.Entry, error)
+
+// Trees are what that git says.
+func Trees(ask func(repository string, args ...string) (string, error)) Tree {
+	return func(repository, commit string) (tree []git.Entry, err error) {
+		has, err := ask(repository, "rev-list", "--ignore-missing", "--no-walk", commit)
+		if err != nil || has == "" {
+			return nil, err
+		}
+		list, err := ask(repository, "ls-tree", "-r", "-z", "--full-tree", commit)
+		tree = []git.Entry{}
+		for line := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
+			what, name, _ := strings.Cut(line, "\t")
+			if words := strings.Fields(what); len(words) == 3 { // else the tree is empty
+				mode, _ := strconv.ParseUint(words[0], 8, 32)
+				hash, _ := hex.DecodeString(words[2])
+				tree = append(tree, git.Entry{Path: name, Mode: uint32(mode), Hash: hash})
+			}
+		}
+		return tree, err
+	}
 }
 
 // Staged is what the agent's git has in another way than it was taken over, by path from
 // the project; nil for nothing.
 func (g Git) Staged(all []*Wrote) (map[string]*git.Entry, error) {
+	return g.committed(all, func(string, string) ([]git.Entry, error) { return nil, nil })
+}
+
+// committed is what the commits that the session has checked out have in another way than those
+// that were taken over, and where the person has none of them, what is staged.
+func (g Git) committed(all []*Wrote, tree Tree) (map[string]*git.Entry, error) {
 	has := map[string]*git.Entry{}
 	for _, w := range all {
-		if w.Index == nil {
-			continue
-		}
-		others, err := Otherwise(git.OpenAs(filepath.Join(g.Project, w.Tree), git.Person{}, g.Of), w.Index)
+		then, now, err := g.newest(w, tree)
 		if err != nil {
 			return nil, err
 		}
-		for p, e := range others {
-			has[path.Join(w.Tree, p)] = e
+		if now != nil {
+			for p, e := range Otherwise(filepath.Join(g.Project, w.Tree), then, now) {
+				has[path.Join(w.Tree, p)] = e
+			}
 		}
 	}
 	return has, nil
 }
 
-// Undone are the paths that a session's git has in another way than it was taken over, and
-// that the session has as it first saw them, again: the agent put that back, and no change
-// of the session's tells of it. What it never wrote itself is the person's.
-func Undone(staged map[string]*git.Entry, state *manifest.Manifest, read Reader) (paths []string) {
-	for _, p := range slices.Sorted(maps.Keys(staged)) {
+// newest is that of one repository, and what was taken over; nil for nothing.
+func (g Git) newest(w *Wrote, tree Tree) (then, now []git.Entry, err error) {
+	was, is := git.CheckedOut(filepath.Join(g.Project, w.Tree), g.Of), g.Tip(w.Tree)
+	if is.Commit != was.Commit && is.Commit != "" && exists(g.Host(w.Repository)) {
+		now, err = tree(w.Repository, is.Commit)
+		if now != nil && was.Commit != "" {
+			then, err = tree(w.Repository, was.Commit)
+		}
+	}
+	if now == nil {
+		now = w.Index
+	}
+	if now != nil && then == nil && err == nil {
+		then, err = g.Index(w.Tree, nil)
+	}
+	return then, now, err
+}
+
+// Undone are the paths that the session's commits have in another way than it was taken over,
+// and that the session has as it first saw them, again, though the project hasn't: the agent put
+// that back, and no change of the session's tells of it. What it never wrote itself is the
+// person's. Ours says whether the project has a path as the session.
+func (g Git) Undone(all []*Wrote, state *manifest.Manifest, read Reader, tree Tree, ours func(path string, e *manifest.Entry) bool) (paths []string, err error) {
+	has, err := g.committed(all, tree)
+	for _, p := range slices.Sorted(maps.Keys(has)) {
 		now, first := state.Has(state.Base, p), (*manifest.Manifest)(nil).Has(state.Base, p)
 		folder := now != nil && now.Kind == manifest.KindDir // a submodule's
-		if untracked := staged[p] == nil; !untracked && !folder && state.Knows(state.Base, p) && project.Of(now).Same(project.Of(first)) && !Committed(now, staged[p], read) {
+		if !folder && state.Knows(state.Base, p) && project.Of(now).Same(project.Of(first)) && !Committed(now, has[p], read) && !ours(p, now) {
 			paths = append(paths, p)
 		}
 	}
-	return paths
+	return paths, err
+}
+
+// UndoneAt is Undone of a session that is over.
+func (g Git) UndoneAt(state *manifest.Manifest, read Reader, tree Tree, ours func(path string, e *manifest.Entry) bool) ([]string, error) {
+	g.Repositories = g.taken()
+	return g.Undone(g.Wrote(state, read), state, read, tree, ours)
 }
 
 // Reader reads a file, or a link, of a session's state.
@@ -95,16 +159,4 @@ func Committed(e *manifest.Entry, in *git.Entry, read Reader) bool {
 		}
 	}
 	return git.Holds(body, in.Hash)
-}
-
-// UndoneAt is Undone of a session that is over, where the project has something else.
-func (g Git) UndoneAt(state *manifest.Manifest, read Reader, has func(path string) (project.State, error)) (paths []string, err error) {
-	g.Repositories = g.taken()
-	staged, err := g.Staged(g.Wrote(state, read))
-	for _, p := range Undone(staged, state, read) {
-		if is, err := has(p); err != nil || !is.Same(project.Of(state.Has(state.Base, p))) {
-			paths = append(paths, p)
-		}
-	}
-	return paths, err
 }

@@ -53,7 +53,9 @@ func applier(st *store.Store, h *files.History, dir string, env []string, owner 
 	h.Unfetched = func(ctx context.Context, s *api.Session) string {
 		return unfetched(ctx, h, st.SessionDir(s.ID), home, env, s)
 	}
-	h.Undone = func(ctx context.Context, s *api.Session) string { return undone(ctx, h, st.SessionDir(s.ID), s) }
+	h.Undone = func(ctx context.Context, s *api.Session) string {
+		return undone(ctx, h, st.SessionDir(s.ID), home, env, s)
+	}
 	return a
 }
 

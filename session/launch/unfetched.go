@@ -30,10 +30,7 @@ func unfetched(ctx context.Context, h *files.History, folder, home string, env [
 	return g.Unfetched(func(repository string, hashes []string) map[string]bool {
 		applies, _ := h.Applies(ctx, s.ID) // without, less is known
 		known := fetched(applies, s.Last())
-		dir := filepath.Join(s.Folder, repository)
-		if repository == "" {
-			dir = g.Outer
-		}
+		dir := g.Host(repository)
 		ask.reached(known, hashes, dir)
 		ask.reached(known, hashes, g.Of(dir))
 		return known
@@ -42,8 +39,8 @@ func unfetched(ctx context.Context, h *files.History, folder, home string, env [
 
 // undone says in words which files a session put back of what it had committed and didn't commit, where
 // the project has something else.
-func undone(ctx context.Context, h *files.History, folder string, s *api.Session) string {
-	paths, err := undonePaths(ctx, h, folder, s)
+func undone(ctx context.Context, h *files.History, folder, home string, env []string, s *api.Session) string {
+	paths, err := undonePaths(ctx, h, folder, home, env, s)
 	if err != nil {
 		return "files that can't be told: " + api.Escape(err.Error())
 	}
@@ -54,7 +51,7 @@ func undone(ctx context.Context, h *files.History, folder string, s *api.Session
 	return strings.Join(named, ", ")
 }
 
-func undonePaths(ctx context.Context, h *files.History, folder string, s *api.Session) ([]string, error) {
+func undonePaths(ctx context.Context, h *files.History, folder, home string, env []string, s *api.Session) ([]string, error) {
 	g := frozen.Git{Project: s.Folder, Folder: folder}
 	taken, ok, err := frozen.Load(folder)
 	if err != nil || !ok || s.Folder == "" {
@@ -70,9 +67,15 @@ func undonePaths(ctx context.Context, h *files.History, folder string, s *api.Se
 		return nil, nil // it is gone, and with it what was merged
 	}
 	defer in.Close()
+	ask := hostGit{ctx, home, env, s}
 	return g.UndoneAt(state.To, func(e *manifest.Entry) ([]byte, error) {
 		return state.Files.Read(ctx, &diff.File{Entry: *e}, maxIndex)
-	}, func(path string) (project.State, error) { return in.Look(ctx, path) })
+	}, frozen.Trees(func(repository string, args ...string) (string, error) {
+		return ask.git(g.Host(repository), "", args...)
+	}), func(path string, e *manifest.Entry) bool {
+		has, err := in.Look(ctx, path)
+		return err == nil && has.Same(project.Of(e))
+	})
 }
 
 const (
