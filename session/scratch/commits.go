@@ -111,7 +111,7 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, shown Sh
 			return fmt.Errorf("it has more than %d new commits, which is more than can be listed", maxCommits)
 		}
 		head, _ := git.ReadFile(prefix+"head", maxSubject) // none is checked out
-		r.head = strings.TrimSpace(string(head))
+		r.head = strings.TrimSpace(strings.TrimPrefix(string(head), "ref:"))
 		r.left, err = s.unfetched(ctx, r, prefix)
 		if err = cmp.Or(err, r.name(string(refs))); err == nil {
 			s.compare(ctx, r, shown, dir, prefix+"pack")
@@ -305,12 +305,13 @@ func (r *repository) name(refs string) error {
 	for i := range r.commits {
 		at[r.commits[i].hash] = i
 	}
-	seen, names := make([]bool, len(r.commits)), make(map[string]bool)
+	seen, names, known := make([]bool, len(r.commits)), make(map[string]bool), false
 	for line := range strings.Lines(refs) {
 		hash, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
 		first, ok := at[hash]
 		branch, isBranch := strings.CutPrefix(ref, "refs/heads/")
-		t := tip{hash: hash, ref: ref, name: branch, head: r.head == "ref: "+ref || r.head == hash}
+		t := tip{hash: hash, ref: ref, name: branch, head: r.head == ref || r.head == hash}
+		known = known || t.head
 		switch {
 		case !ok || !isBranch && seen[first]:
 			continue
@@ -341,6 +342,9 @@ func (r *repository) name(refs string) error {
 		if r.tips = append(r.tips, t); len(r.tips) > maxTips {
 			return fmt.Errorf("it has more than %d branches with new commits", maxTips)
 		}
+	}
+	for i := range r.tips { // any may be checked out if that can't be read plainly
+		r.tips[i].head = r.tips[i].head || !known
 	}
 	return nil
 }

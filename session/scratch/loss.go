@@ -267,11 +267,11 @@ func (a *apart) older(ctx context.Context, branch string, kept []differs) (out [
 	commits, err := a.s.real(ctx, a.r, call{
 		in:  strings.NewReader(branch + "\n--\n" + paths),
 		env: []string{"GIT_LITERAL_PATHSPECS=1"},
-	}, "rev-list", "--stdin")
+	}, "rev-list", "--full-history", "--stdin")
 	if err != nil {
 		return nil, err
 	}
-	changes, err := a.changes(ctx, commits)
+	changes, err := a.changes(ctx, commits, "-m") // a merge may have more than both sides had
 	for _, c := range changes {
 		if d, asked := had[c.path]; asked && (d.back(c.from, c.was) || d.back(c.to, c.is)) {
 			delete(had, c.path)

@@ -90,7 +90,12 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 func TestWhatAMergeBringsBack(t *testing.T) {
 	t.Parallel()
 	const writes = "merged into main it writes 1 file that this plan doesn't: "
+	const older = "merged into main it puts 1 file back to what had been there before: "
 	nothing := func(*rig) {}
+	bad := func(r *rig) {
+		r.write("c.txt", "bad\n")
+		r.git("", "commit", "-qam", "bad")
+	}
 	edited := func(r *rig) { r.write("c.txt", "mine\r\n") }
 	for name, test := range map[string]struct {
 		before func(*rig)
@@ -123,6 +128,30 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 			r.git("", "commit", "-qm", "an encoding")
 			r.write("c.txt", "m\x00")
 		}, "git add -A", nothing, ""},
+		"where a link says what is checked out": {edited, "git add -A; git commit -qm x; ln -sf refs/heads/main .git/HEAD; exit",
+			func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
+		"where that is said in another way": {edited, `git add -A; git commit -qm x; printf 'ref:\trefs/heads/main\n' >.git/HEAD; exit`,
+			func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
+		"what a side branch had put back": {func(r *rig) {
+			r.git("", "switch", "-qc", "side")
+			bad(r)
+			r.git("", "commit", "-qm", "side", "--allow-empty")
+			r.git("", "revert", "--no-edit", "HEAD~1")
+			r.git("", "switch", "-q", "main")
+			r.git("", "commit", "-qm", "main", "--allow-empty")
+			r.git("", "merge", "-q", "--no-edit", "side")
+		}, "echo bad >c.txt; git add -A", nothing, older + "c.txt"},
+		"what merges alone had": {func(r *rig) {
+			for _, text := range []string{"bad\n", "c\n"} {
+				r.git("", "switch", "-qc", "side"+text[:1])
+				r.git("", "commit", "-qm", "side", "--allow-empty")
+				r.git("", "switch", "-q", "main")
+				r.git("", "commit", "-qm", "main", "--allow-empty")
+				r.git("", "merge", "-q", "--no-commit", "side"+text[:1])
+				r.write("c.txt", text)
+				r.git("", "commit", "-qam", "merged")
+			}
+		}, "echo bad >c.txt; git add -A", nothing, older + "c.txt"},
 		"one that goes on":   {edited, "git add -A", func(r *rig) { r.write("c.txt", "mine and more\n") }, ""},
 		"whether it may run": {func(r *rig) { r.must(os.Chmod(filepath.Join(r.project, "c.txt"), 0o755)) }, "git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
 		"what was amended, and pushed before": {func(r *rig) {

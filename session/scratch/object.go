@@ -25,7 +25,7 @@ type repository struct {
 	dir     string   // with HEAD, from the project: .git, sub/.git, .git/modules/sub
 	folder  string   // as people call it, from the project; "" for the project's own
 	commits []commit // that are new, the newest first
-	head    string   // what the session has checked out: "ref: REFERENCE", or a commit
+	head    string   // what the session has checked out: a reference, or a commit
 	tips    []tip
 	kept    []string // names, below ours and the session, of what was fetched before and no branch leads to any more
 	left    []string // what isn't fetched beside the commits, in words
