@@ -490,6 +490,37 @@ func TestWhatGoesWithAPlan(t *testing.T) {
 	}
 }
 
+// What a merge of commits leaves of a file that both changed isn't told again if the plan could
+// make it of what they have, and otherwise it is.
+func TestWhatAPlanWouldMerge(t *testing.T) {
+	has := map[string]string{"both": "1\n2\n3\n4\n5\n", "its": "1\n", "bytes": "\x00\n", "taken": "1\n", "left": "1\n"}
+	r := newRig(t, has)
+	const session, project = "1\n2\n3 agent\n4\n5 agent\n", "1 mine\n2\n3\n4\n5 mine\n"
+	r.agent("both", session)
+	r.agent("its", "2\n")
+	r.agent("bytes", "\x00agent\n")
+	r.agent("taken", "agent\n")
+	r.action(api.ReviewKept)
+	r.host("both", project)
+	r.host("bytes", "\x00mine\n")
+	r.host("taken", "mine\n")
+	r.plan(api.ApplyRequest{Commits: true, Resolve: []api.Resolution{{Key: api.KeyOf("taken"), Way: api.WayWanted}}})
+	for path, want := range map[string]bool{"both": true, "its": true, "bytes": false, "taken": true, "left": false} {
+		if is, with := r.box.shown.Writes(path); is != want || (with != nil) != (path == "both") {
+			t.Errorf("%s is written: %v", path, is)
+		}
+	}
+	_, with := r.box.shown.Writes("both")
+	for text, want := range map[string]bool{
+		"1 mine\n2\n3 agent\n4\n5 mine\n": true, "1 mine\n2\n3 agent\n4\n5 agent\n": true, // where both meet both are shown
+		session: false, project: false,
+	} {
+		if got := with([]byte(session), func(made []byte) bool { return string(made) == text }); got != want {
+			t.Errorf("it could make %q: %v", text, got)
+		}
+	}
+}
+
 // What an earlier apply wrote isn't the person's: what the session made of it since
 // takes its place. What the person has in it, or changed since, is in conflict.
 func TestAgain(t *testing.T) {

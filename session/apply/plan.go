@@ -36,7 +36,12 @@ type plan struct {
 	merged  []string           // keys of the files that were merged with the project's
 	settled int                // changes that it makes
 	turned  map[string]string  // by path, what applied changes were changed back, in words
+	both    map[string]with    // by path, of texts that both changed
 }
+
+// with says whether a plan could make a text of a file that both changed, had the session a
+// content: with one side wherever the two meet.
+type with = func(content []byte, makes func(text []byte) bool) bool
 
 // planner makes a plan. It belongs to one goroutine.
 type planner struct {
@@ -67,7 +72,7 @@ type planner struct {
 func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
 	return &planner{
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
-		p:      &plan{session: s, sel: sel, turned: map[string]string{}, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts), Git: s.Git}},
+		p:      &plan{session: s, sel: sel, turned: map[string]string{}, both: map[string]with{}, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts), Git: s.Git}},
 		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{},
 	}
 }
@@ -224,7 +229,13 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 	}
 	return b.commits(scratch.Shown{
 		Deletes: b.p.goes,
-		Writes:  func(path string) bool { return b.p.shows(path) || whole.shows(path) },
+		Writes: func(path string) (bool, with) {
+			is, with := b.p.shows(path)
+			if !is {
+				is, with = whole.shows(path)
+			}
+			return is, with
+		},
 	})
 }
 
@@ -258,13 +269,14 @@ func (p *plan) goes(file string) bool {
 	return false
 }
 
-// shows says whether a plan writes a file of the project, or would if both hadn't changed it.
-func (p *plan) shows(file string) bool {
-	i, planned := slices.BinarySearchFunc(p.steps, file, func(s project.Step, at string) int { return strings.Compare(s.Path, at) })
-	if planned {
-		return p.steps[i].New.Kind == manifest.KindFile || p.steps[i].New.Kind == manifest.KindSymlink
+// shows says whether a plan writes a file of the project, or what it would if both hadn't
+// changed it.
+func (p *plan) shows(file string) (is bool, with with) {
+	if with = p.both[file]; with != nil {
+		return p.turned[file] == "", with
 	}
-	return p.turned[file] == "" && slices.ContainsFunc(p.Conflicts, func(c api.Conflict) bool { return c.Key == api.KeyOf(file) })
+	i, planned := slices.BinarySearchFunc(p.steps, file, func(s project.Step, at string) int { return strings.Compare(s.Path, at) })
+	return planned && (p.steps[i].New.Kind == manifest.KindFile || p.steps[i].New.Kind == manifest.KindSymlink), nil
 }
 
 // digest names all that a person was shown, and what would be written.

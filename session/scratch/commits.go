@@ -110,7 +110,7 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, shown Sh
 		if len(r.commits) > maxCommits {
 			return fmt.Errorf("it has more than %d new commits, which is more than can be listed", maxCommits)
 		}
-		head, _ := git.ReadFile(prefix+"head", maxSubject) // none is checked out
+		head, _ := git.ReadFile(prefix+"head", maxSubject) // without, any may be checked out
 		r.head = strings.TrimSpace(strings.TrimPrefix(string(head), "ref:"))
 		r.left, err = s.unfetched(ctx, r, prefix)
 		if err = cmp.Or(err, r.name(string(refs))); err == nil {
@@ -225,9 +225,9 @@ var listScript = `	if many "$dir"/worktrees/*; then
 ` + packScript + `done </dev/null
 `
 
-// packScript packs what the trees of new commits are. Git of the host reads it where
-// nothing else is, see apart.
-const packScript = `	g pack-objects -q --revs --thin --stdout --filter=blob:none <$n.ask >$n.pack 2>$n.unpacked || rm -f $n.pack
+// packScript packs new commits, their trees and what isn't large. Git of the host reads it
+// where nothing else is, see apart.
+const packScript = `	g pack-objects -q --revs --thin --stdout --filter=blob:limit=1m <$n.ask >$n.pack 2>$n.unpacked || rm -f $n.pack
 `
 
 // repositories finds those whose references are in a state's upper. Is says whether a

@@ -7,6 +7,7 @@ type differs struct {
 	was, is  string // hashes; of zeros alone where there is none
 	from, to string // modes
 	path     string
+	asked    bool // git leaves it to a person
 }
 
 func (d differs) gone() bool { return strings.Trim(d.is, "0") == "" }
@@ -29,43 +30,6 @@ func raw(out []byte) (list []differs) {
 	return list
 }
 
-// change is what a tip changes that git merges into a branch without asking.
-type change struct {
-	made, kept []differs
-	gone       []string
-	branches   map[string]differs // what the branch changed, by path
-	tips       map[string]differs
-}
-
-// parts makes that out of what the tip, and the branch, changed of what they went on from.
-func parts(agents, persons []differs) *change {
-	c := &change{branches: byPath(persons), tips: byPath(agents)}
-	for _, d := range agents {
-		other, both := c.branches[d.path]
-		switch {
-		case both && (d.gone() || !other.gone()): // git doesn't merge it without asking
-		case both || d.made(): // what is there is untracked
-			c.made = append(c.made, d)
-		case d.gone():
-			c.gone = append(c.gone, d.path)
-		default:
-			c.kept = append(c.kept, d)
-		}
-	}
-	return c
-}
-
-// written is what the branch gets of the tip: what the tip made, or changed, and the branch
-// left as it was.
-func (c *change) written() (out []differs) {
-	for _, d := range c.made {
-		if _, both := c.branches[d.path]; !both {
-			out = append(out, d)
-		}
-	}
-	return append(out, c.kept...)
-}
-
 func byPath(list []differs) map[string]differs {
 	out := make(map[string]differs, len(list))
 	for _, d := range list {
@@ -74,12 +38,14 @@ func byPath(list []differs) map[string]differs {
 	return out
 }
 
-// tracked says whether the branch has what is at a path, so that git has a copy of it, as
-// far as the tip changes that.
-func (c *change) tracked(path string) bool {
-	if d, changed := c.branches[path]; changed {
-		return !d.gone()
+// added are those of a list that weren't there; has tells by path what was, so that git has a
+// copy of it.
+func added(list []differs) (made []differs, has map[string]bool) {
+	has = make(map[string]bool, len(list))
+	for _, d := range list {
+		if has[d.path] = !d.made(); d.made() {
+			made = append(made, d)
+		}
 	}
-	d, changed := c.tips[path]
-	return changed && d.gone()
+	return made, has
 }

@@ -65,7 +65,7 @@ func (s *Scratch) real(ctx context.Context, r *repository, with call, args ...st
 		if strings.Contains(said.String(), "unknown option") {
 			return nil, errors.New("this machine's git is too old to fetch them safely: 2.31 or a newer one is needed")
 		}
-		return nil, fmt.Errorf("git %s: %s (%w)", args[0], strings.TrimSpace(api.Trim(said.String(), 500)), err)
+		return out.Bytes(), fmt.Errorf("git %s: %s (%w)", args[0], strings.TrimSpace(api.Trim(said.String(), 500)), err)
 	}
 	return out.Bytes(), nil
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,15 +20,15 @@ import (
 	"stepbox/session/frozen"
 )
 
-// What a merge of the agent's commits takes from a branch of the person's is told by
-// trees: that of the branch, that of the agent's tip, and that of the commit from which
-// both went on. A file that the tip lacks, and that neither the person let go of nor what
-// is to be applied deletes, is one that nobody would see go before the merge: because the
-// agent's git left it out, whatever was run, or because that change isn't chosen.
+// What a merge of the agent's commits takes from a branch of the person's, or adds to it, is
+// told by two trees: that of the branch, and that which git makes of it when it merges, see
+// merged. A file that goes, and that neither the person let go of nor what is to be applied
+// deletes, is one that nobody would see go before the merge: because the agent's git left it
+// out, whatever was run, or because that change isn't chosen. For what it writes see unseen.
 
 // Bounds of a comparison.
 const (
-	maxPack    = 256 << 20 // bytes of commits and trees
+	maxPack    = 256 << 20 // bytes of commits, trees and what isn't large
 	compareFor = 30 * time.Second
 	maxNamed   = 3 // paths that are named of many
 )
@@ -37,11 +37,15 @@ const (
 // commits.
 type Shown struct {
 	Deletes func(path string) bool
-	Writes  func(path string) bool // all that there is to be written has it, chosen or not
+
+	// Writes says whether all that there is to be written has it, chosen or not. Of a file
+	// that both changed, with says whether that could make a text of it, had the session the
+	// content given.
+	Writes func(path string) (is bool, with func(content []byte, makes func(text []byte) bool) bool)
 }
 
 // losses is what a merge would take.
-type losses struct{ over, left, hidden, bare, older, unseen, ignored []string }
+type losses struct{ over, left, hidden, bare, older, unseen, ignored, may []string }
 
 // branch is what may be merged into.
 type branch struct {
@@ -57,7 +61,7 @@ func (s *Scratch) compare(ctx context.Context, r *repository, shown Shown, dir, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, compareFor)
 	defer cancel()
-	a := &apart{s: s, r: r, dir: filepath.Join(dir, "objects")}
+	a := &apart{s: s, r: r, dir: filepath.Join(dir, "apart")}
 	err := a.take(ctx, pack, filepath.Join(dir, "pack"))
 	var branches []branch
 	if err == nil {
@@ -100,6 +104,7 @@ func (l *losses) words(name string) (out []string) {
 		{l.older, "puts %s back to what had been there before"},
 		{l.unseen, "writes %s that this plan doesn't"},
 		{l.ignored, "has %s that git ignores there"},
+		{l.may, "may change %s that both sides changed"},
 	} {
 		if n := len(x.paths); n > 0 {
 			named := strings.Join(x.paths[:min(n, maxNamed)], ", ")
@@ -135,9 +140,10 @@ func (s *Scratch) branches(ctx context.Context, r *repository) (out []branch, er
 	return out, err
 }
 
-// apart is a repository of the host's with objects of the agent's beside it: in a folder
-// of ours, as git's own receiving end has them until it takes them. See git-receive-pack(1),
-// quarantine.
+// apart is a repository of ours with objects of the agent's, and those of one of the host's
+// beside it: as git's own receiving end has them until it takes them, see git-receive-pack(1),
+// quarantine. No settings are in force there, so that none can name a program: a merge driver,
+// or a filter.
 type apart struct {
 	s   *Scratch
 	r   *repository
@@ -146,7 +152,7 @@ type apart struct {
 
 // take has git read a pack out of a folder where the sandbox can write.
 func (a *apart) take(ctx context.Context, from, pack string) error {
-	if err := os.Mkdir(a.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := a.make(); err != nil {
 		return err
 	}
 	if _, err := copyRegular(from, pack, maxPack); err != nil {
@@ -161,12 +167,28 @@ func (a *apart) take(ctx context.Context, from, pack string) error {
 	return err
 }
 
+// make makes that repository, whose hashes are as long as the tips'.
+func (a *apart) make() error {
+	if err := os.MkdirAll(filepath.Join(a.dir, "refs"), 0o700); err != nil {
+		return err
+	}
+	settings := "[core]\nbare = true\nrepositoryformatversion = 0\n"
+	if len(a.r.tips[0].hash) == 2*sha256.Size {
+		settings = "[core]\nbare = true\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n"
+	}
+	return errors.Join(
+		os.Mkdir(filepath.Join(a.dir, "objects"), 0o700),
+		os.WriteFile(filepath.Join(a.dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600),
+		os.WriteFile(filepath.Join(a.dir, "config"), []byte(settings), 0o600))
+}
+
 // between is a path among those that colons part: see git(1), GIT_ALTERNATE_OBJECT_DIRECTORIES.
 var between = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 func (a *apart) git(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	env := []string{
-		"GIT_OBJECT_DIRECTORY=" + a.dir,
+		"GIT_DIR=" + a.dir, "GIT_SHALLOW_FILE=" + filepath.Join(a.s.at(a.r), "shallow"),
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1",
 		a.s.stores(a.r),
 	}
 	return a.s.real(ctx, a.r, call{in, env, true}, args...)
@@ -194,52 +216,43 @@ func (a *apart) changes(ctx context.Context, commits []byte, options ...string) 
 func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip) (l losses, err error) {
 	none := hex.EncodeToString(git.Object("tree", 0, len(t.hash)/2).Sum(nil))
 	b.hash = cmp.Or(b.hash, none)
-	base, err := a.base(ctx, b.hash, t.hash, none)
-	agents, err := a.trees(ctx, err, base, t.hash)
-	persons, err := a.trees(ctx, err, base, b.hash)
+	list, may, err := a.merged(ctx, b.hash, t.hash, none)
 	if err != nil {
 		return l, err
 	}
-	c := parts(agents, persons)
-	for _, p := range c.gone {
-		a.deletes(&l, shown, b, p)
+	l.may = may
+	var written []differs
+	for _, d := range list {
+		switch {
+		case d.asked:
+		case d.gone():
+			a.deletes(&l, shown, b, d.path)
+		default:
+			written = append(written, d)
+		}
 	}
-	if l.bare, err = a.bare(c.kept); err == nil && b.hash != none {
-		l.older, err = a.older(ctx, b.hash, c.written())
+	if l.bare, err = a.bare(written); err == nil && b.hash != none {
+		l.older, err = a.older(ctx, b.hash, written)
 	}
 	if err == nil && b.out {
-		err = a.here(ctx, &l, shown, b, t, c)
+		err = a.here(ctx, &l, shown, b, t, list, written)
 	}
 	return l, err
 }
 
 // bare are the paths of settings that the session has without their secrets, and that a tip
 // changes: what the agent's git took for a change may be just that.
-func (a *apart) bare(kept []differs) (out []string, err error) {
+func (a *apart) bare(written []differs) (out []string, err error) {
 	if a.s.cfg.Folder == "" {
 		return nil, nil
 	}
 	taken, _, err := frozen.Load(a.s.cfg.Folder)
-	for _, d := range kept {
-		if in, shown := a.s.inProject(a.r, d.path); shown && slices.Contains(taken.Redacted, in) {
+	for _, d := range written {
+		if in, shown := a.s.inProject(a.r, d.path); shown && !d.made() && slices.Contains(taken.Redacted, in) {
 			out = append(out, d.path)
 		}
 	}
 	return out, err
-}
-
-// base is what a branch and a tip went on from; none if they have nothing in common: git
-// refuses to merge them then, unless there is no commit yet, and picks all the same.
-func (a *apart) base(ctx context.Context, branch, tip, none string) (string, error) {
-	if branch == none {
-		return none, nil
-	}
-	found, err := a.git(ctx, nil, "merge-base", branch, tip)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return none, nil
-	}
-	return strings.TrimSpace(string(found)), err
 }
 
 // deletes notes a file that a tip lacks, unless what is shown beside it deletes it, or the
@@ -259,8 +272,8 @@ func (a *apart) deletes(l *losses, plan Shown, b branch, p string) {
 // older are the paths at which a tip has what an earlier commit of the branch had there, the
 // tip's own as they were picked among them: a content, a submodule's commit, or whether it may
 // be run.
-func (a *apart) older(ctx context.Context, branch string, kept []differs) (out []string, err error) {
-	had, paths, err := a.known(ctx, kept)
+func (a *apart) older(ctx context.Context, branch string, written []differs) (out []string, err error) {
+	had, paths, err := a.known(ctx, written)
 	if len(had) == 0 || err != nil {
 		return nil, err
 	}
@@ -284,18 +297,18 @@ func (a *apart) older(ctx context.Context, branch string, kept []differs) (out [
 
 // known are the differences, by path, that may not be new, and those paths by line: the
 // project's repository has the blob as well, or it isn't the content.
-func (a *apart) known(ctx context.Context, kept []differs) (had map[string]differs, paths string, err error) {
+func (a *apart) known(ctx context.Context, written []differs) (had map[string]differs, paths string, err error) {
 	var ask strings.Builder
-	for _, d := range kept {
+	for _, d := range written {
 		ask.WriteString(d.is + "\n")
 	}
 	kinds, err := a.s.real(ctx, a.r, call{in: strings.NewReader(ask.String())}, "cat-file", "--batch-check=%(objecttype)")
 	had = map[string]differs{}
 	for i, kind := range strings.Split(string(kinds), "\n") { // a line each, and nothing after the last
-		if i == len(kept) || err != nil {
+		if i == len(written) || err != nil {
 			break
 		}
-		if d := kept[i]; (kind == "blob" || d.to == modeSubmodule || d.to != d.from) && !strings.Contains(d.path, "\n") && filepath.IsLocal(d.path) {
+		if d := written[i]; (kind == "blob" || d.to == modeSubmodule || d.to != d.from) && !strings.Contains(d.path, "\n") && filepath.IsLocal(d.path) {
 			had[d.path] = d
 			paths += d.path + "\n"
 		}

@@ -12,9 +12,9 @@ import (
 
 // whole is what a plan of all that a session did shows.
 func whole(state *manifest.Manifest) Shown {
-	writes := func(p string) bool {
+	writes := func(p string) (bool, func([]byte, func([]byte) bool) bool) {
 		e := state.Lookup(p)
-		return e != nil && e.Kind != manifest.KindWhiteout
+		return e != nil && e.Kind != manifest.KindWhiteout, nil
 	}
 	return Shown{Writes: writes, Deletes: func(p string) bool {
 		for at := p; at != "."; at = path.Dir(at) {
@@ -92,6 +92,23 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 	const writes = "merged into main it writes 1 file that this plan doesn't: "
 	const older = "merged into main it puts 1 file back to what had been there before: "
 	nothing := func(*rig) {}
+	long := func(r *rig, five, twentyFive string) {
+		rest := strings.Repeat("x\n", 19)
+		r.write("l.txt", "1\n2\n3\n4\n"+five+"\n"+rest+twentyFive+"\n26\n27\n")
+		r.git("", "add", "-A")
+	}
+	debugged := func(r *rig) {
+		long(r, "5", "25")
+		r.git("", "commit", "-qm", "a long one")
+		long(r, "5 DEBUG", "25")
+		r.git("", "reset", "-q")
+	}
+	encoded := func(r *rig) {
+		r.write(".gitattributes", "c.txt working-tree-encoding=UTF-16LE\n")
+		r.write("c.txt", "c\x00")
+		r.git("", "add", "-A")
+		r.git("", "commit", "-qm", "an encoding")
+	}
 	bad := func(r *rig) {
 		r.write("c.txt", "bad\n")
 		r.git("", "commit", "-qam", "bad")
@@ -123,11 +140,51 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 			edited(r)
 		}, "git config filter.x.clean 'tr a-z A-Z'; git add -A", nothing, ""},
 		"an encoded one that stands": {func(r *rig) {
-			r.write(".gitattributes", "c.txt working-tree-encoding=UTF-16LE\n")
-			r.git("", "add", ".gitattributes")
-			r.git("", "commit", "-qm", "an encoding")
-			r.write("c.txt", "m\x00")
+			encoded(r)
+			r.write("c.txt", "m\x00m\x00")
 		}, "git add -A", nothing, ""},
+		"one of which its size doesn't tell that": {func(r *rig) {
+			encoded(r)
+			r.write("c.txt", "m\x00")
+		}, "git add -A", nothing, writes + "c.txt"},
+		"one thrown away beside a change in the same file": {debugged, "git add -A", func(r *rig) {
+			long(r, "5", "25 mine")
+			r.git("", "commit", "-qam", "mine")
+		}, writes + "l.txt"},
+		"one thrown away where there is another change by now": {debugged, "git add -A", func(r *rig) {
+			long(r, "5 mine", "25")
+			r.git("", "commit", "-qam", "mine")
+		}, ""},
+		"one that was thrown away, in a file renamed since": {debugged, "git add -A", func(r *rig) {
+			r.git("", "checkout", "-q", "l.txt")
+			r.git("", "mv", "l.txt", "m.txt")
+			r.git("", "commit", "-qm", "renamed")
+		}, writes + "m.txt"},
+		"what git takes for renamed": {func(r *rig) {
+			long(r, "5", "25")
+			r.git("", "commit", "-qm", "a long one")
+		}, "cp l.txt e.txt; git rm -q --cached l.txt; git add e.txt", func(r *rig) {
+			long(r, "5 mine", "25")
+			r.git("", "commit", "-qam", "mine")
+		}, "merged into main it deletes 1 file that this plan doesn't: l.txt"},
+		"what was reset away and is in another branch": {bad, "echo b >>b.txt; git add -A", func(r *rig) {
+			r.git("", "branch", "backup")
+			r.git("", "reset", "-q", "--hard", "HEAD~1")
+		}, writes + "c.txt"},
+		"behind an identity": {func(r *rig) {
+			r.write(".gitattributes", "c.txt ident\n")
+			r.write("c.txt", "$Id$\n")
+			r.git("", "add", "-A")
+			r.git("", "commit", "-qm", "an identity")
+			r.must(os.Remove(filepath.Join(r.project, "c.txt")))
+			r.git("", "checkout", "-q", "c.txt")
+			edited(r)
+		}, "git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
+		"a large one": {func(r *rig) {
+			r.must(os.Truncate(filepath.Join(r.project, "c.txt"), maxBlob+1))
+			r.git("", "commit", "-qam", "large")
+			edited(r)
+		}, "git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
 		"where a link says what is checked out": {edited, "git add -A; git commit -qm x; ln -sf refs/heads/main .git/HEAD; exit",
 			func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
 		"where that is said in another way": {edited, `git add -A; git commit -qm x; printf 'ref:\trefs/heads/main\n' >.git/HEAD; exit`,
@@ -201,6 +258,61 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 				t.Errorf("it is said %+v, %s", got.List, notes(got))
 			}
 		})
+	}
+}
+
+// A git that can't merge apart leaves untold what it makes of files that both sides changed.
+func TestWhatAnOlderGitWouldMerge(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n", "d.txt": "d\n", "e.txt": "e\n", "f.txt": "f\n"})
+	r.commitAll("")
+	for _, name := range []string{"c.txt", "d.txt", "e.txt"} {
+		r.write(name, "thrown away\n")
+	}
+	state := r.agent(asAda + "echo two >a.txt; echo mine >f.txt; git rm -q b.txt; git commit -qam x")
+	for name, text := range map[string]string{"a.txt": "mine\n", "b.txt": "mine\n", "c.txt": "c\n", "d.txt": "mine\n", "f.txt": "mine\n"} {
+		r.write(name, text)
+	}
+	r.git("", "mv", "-f", "e.txt", "g.txt")
+	r.git("", "commit", "-qam", "mine")
+	bin := t.TempDir()
+	r.must(os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\ncase \"$*\" in *' merge-tree '*) exit 129;; esac\nexec /usr/bin/git \"$@\"\n"), 0o755))
+	r.cfg.Env[0] = "PATH=" + bin + ":" + strings.TrimPrefix(r.cfg.Env[0], "PATH=")
+	got, err := r.Commits(t.Context(), state, whole(state))
+	r.must(err)
+	if want := "merged into main it writes 1 file that this plan doesn't: c.txt; merged into main it may change 4 files that both sides changed: a.txt, b.txt, d.txt and 1 more"; len(got.List) != 1 || got.List[0].Danger != want {
+		t.Errorf("it is said %+v, %s", got.List, notes(got))
+	}
+}
+
+// What a driver may merge isn't asked about; none runs where it is told what a merge leaves.
+func TestNoMergeDriverRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{"c.txt": "c\n", "d.txt": "d\n", ".gitattributes": "c.txt merge=x\n"})
+	r.commitAll("")
+	ran := filepath.Join(t.TempDir(), "ran")
+	driver := "[merge \"x\"]\n\tdriver = touch " + ran + "\n[merge]\n\tdefault = x\n[core]\n\tattributesFile = " + filepath.Join(r.cfg.Home, "attributes") + "\n"
+	r.must(os.WriteFile(filepath.Join(r.cfg.Home, ".gitconfig"), []byte(driver), 0o644))
+	for _, file := range []string{filepath.Join(r.cfg.Home, "attributes"), filepath.Join(r.project, ".git/info/attributes")} {
+		r.must(os.MkdirAll(filepath.Dir(file), 0o755))
+		r.must(os.WriteFile(file, []byte("c.txt merge=x\n"), 0o644))
+	}
+	r.git("", "config", "merge.x.driver", "touch "+ran)
+	for _, name := range []string{"c.txt", "d.txt"} {
+		r.write(name, "thrown away\n")
+	}
+	state := r.agent(asAda + "git commit -qam x")
+	for _, name := range []string{"c.txt", "d.txt"} {
+		r.write(name, "mine\n")
+	}
+	r.git("", "commit", "-qam", "mine")
+	got, err := r.Commits(t.Context(), state, whole(state))
+	r.must(err)
+	if want := "merged into main it writes 1 file that this plan doesn't: c.txt"; len(got.List) != 1 || got.List[0].Danger != want {
+		t.Errorf("it is said %+v, %s", got.List, notes(got))
+	}
+	if _, err := os.Lstat(ran); err == nil {
+		t.Error("a merge driver ran")
 	}
 }
 

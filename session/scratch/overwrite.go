@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,9 +33,10 @@ const modeSubmodule = "160000"
 
 // overwritten are the paths of the project's at which a tip adds something else, or that are
 // in the way of it.
-func (a *apart) overwritten(ctx context.Context, branch, tip string, c *change) (out []string, err error) {
-	passing, ignores, err := a.passing(ctx, branch, tip, c.made)
-	made := append(c.made, passing...)
+func (a *apart) overwritten(ctx context.Context, branch, tip string, list []differs) (out []string, err error) {
+	made, has := added(list)
+	passing, ignores, err := a.passing(ctx, branch, tip, made, has)
+	made = append(made, passing...)
 	if err == nil && len(made) > maxMade {
 		err = fmt.Errorf("it adds more than %d files", maxMade)
 	}
@@ -48,7 +48,7 @@ func (a *apart) overwritten(ctx context.Context, branch, tip string, c *change) 
 		if err != nil {
 			return nil, err
 		}
-		if at := inTheWay(root, d, c.tracked); at != "" && !said[at] {
+		if at := inTheWay(root, d, func(path string) bool { return has[path] }); at != "" && !said[at] {
 			said[at] = true
 			out = append(out, at)
 		}
@@ -65,15 +65,8 @@ func (a *apart) ignored(ctx context.Context, root string, paths []string) []stri
 	if len(paths) == 0 {
 		return nil
 	}
-	var ask strings.Builder
-	for _, p := range paths {
-		ask.WriteString(filepath.Join(root, p) + "\x00")
-	}
-	list, err := a.s.real(ctx, a.r, call{
-		in:  strings.NewReader(ask.String()),
-		env: []string{"GIT_DIR=" + a.s.metadata(a.r), "GIT_WORK_TREE=" + root},
-	}, "check-ignore", "-z", "--stdin")
-	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+	list, err := a.working(ctx, paths, "check-ignore", "-z", "--stdin")
+	if err != nil && !exited(err, 1) {
 		return paths
 	}
 	is := make(map[string]bool)
@@ -83,9 +76,9 @@ func (a *apart) ignored(ctx context.Context, root string, paths []string) []stri
 	return slices.DeleteFunc(paths, func(p string) bool { return !is[filepath.Join(root, p)] })
 }
 
-// passing is what commits that would be picked one by one add, and a later one removes;
-// and whether one changes what git ignores when the next is picked.
-func (a *apart) passing(ctx context.Context, branch, tip string, made []differs) (out []differs, ignores bool, err error) {
+// passing is what commits that would be picked one by one add, and a later one removes, where
+// all counts that the branch has; and whether one changes what git ignores when the next is picked.
+func (a *apart) passing(ctx context.Context, branch, tip string, made []differs, has map[string]bool) (out []differs, ignores bool, err error) {
 	commits, err := a.git(ctx, nil, "rev-list", "--reverse", "--topo-order", "--no-merges", tip, "^"+branch)
 	if err != nil {
 		return nil, false, err
@@ -102,6 +95,13 @@ func (a *apart) passing(ctx context.Context, branch, tip string, made []differs)
 		}
 		known[d.path] = true
 		ignores = ignores || filepath.Base(d.path) == ".gitignore"
+	}
+	if len(out) > 0 && err == nil {
+		var names []byte
+		names, err = a.git(ctx, nil, "ls-tree", "-r", "-z", "--name-only", branch)
+		for name := range strings.SplitSeq(string(names), "\x00") {
+			has[name] = true
+		}
 	}
 	return out, ignores, err
 }

@@ -3,75 +3,133 @@ package scratch
 import (
 	"context"
 	"encoding/hex"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"stepbox/policy/git"
 )
 
-// A commit may have more than its author wrote: what the person had in the working tree and
-// threw away since, or put into a commit and took off the branch. No plan has that, as the
-// session changed nothing there, and the merge brings it back.
+// A merge may write more than its commits' author did: what the person had in the working tree
+// and threw away since, what they took off the branch, or the session's file without what they
+// have changed there. No plan has that.
 
 // here notes what a merge does to the files that the project has.
-func (a *apart) here(ctx context.Context, l *losses, shown Shown, b branch, t *tip, c *change) (err error) {
-	if l.over, err = a.overwritten(ctx, b.hash, t.hash, c); err == nil && t.head {
-		err = a.unseen(ctx, l, shown, b, t.hash, c)
+func (a *apart) here(ctx context.Context, l *losses, shown Shown, b branch, t *tip, list, written []differs) (err error) {
+	if l.over, err = a.overwritten(ctx, b.hash, t.hash, list); err == nil && t.head {
+		err = a.unseen(ctx, l, shown, t, written)
 	}
 	return err
 }
 
-// unseen notes what a merge of new commits that the agent has checked out writes unasked, as
-// the project has there what both went on from, or nothing, while the plan writes nothing; and
-// what the project has as the commits have it, but git isn't to know of.
-func (a *apart) unseen(ctx context.Context, l *losses, plan Shown, b branch, tip string, c *change) error {
-	news, err := a.news(ctx, b, tip)
-	if err != nil {
-		return err
-	}
-	root, said := a.s.root(a.r), slices.Concat(l.over, l.bare, l.older)
-	var there []string
-	for _, d := range c.written() {
-		in, shown := a.s.inProject(a.r, d.path)
-		if _, its := news[d.path]; !its || shown && plan.Writes(in) || slices.Contains(said, d.path) {
+// unseen notes what a merge of commits that the agent has checked out writes unasked while the
+// plan doesn't; and what the project has as the commits have it, but git isn't to know of.
+func (a *apart) unseen(ctx context.Context, l *losses, plan Shown, t *tip, written []differs) error {
+	root, said, n := a.s.root(a.r), slices.Concat(l.over, l.bare, l.older), &noted{a: a}
+	var there, filtered []string
+	for _, d := range written {
+		// Git writes no path that leads out, and a submodule's commit is none.
+		if !filepath.IsLocal(d.path) || d.to == modeSubmodule || slices.Contains(said, d.path) || a.planned(ctx, plan, t, d) {
 			continue
 		}
-		switch file := filepath.Join(root, d.path); {
-		case untouched(file, d):
+		is, sure := n.stands(root, d)
+		switch {
+		case is:
 			l.unseen = append(l.unseen, d.path)
-		case d.made() && sameFile(file, d.is):
+		case !sure:
+			filtered = append(filtered, d.path)
+		case d.made() && sameFile(filepath.Join(root, d.path), d.is):
 			there = append(there, d.path)
 		}
 	}
+	l.unseen = append(l.unseen, a.attributed(ctx, filtered, "filter", "ident", "working-tree-encoding")...)
 	slices.Sort(l.unseen)
 	l.ignored = a.ignored(ctx, root, there)
-	return nil
+	return context.Cause(ctx)
 }
 
-// news are the files that commits have which lead to none of the project's branches, by path.
-func (a *apart) news(ctx context.Context, b branch, tip string) (map[string]differs, error) {
-	commits, err := a.git(ctx, nil, "rev-list", tip, "--not", b.hash, "--branches") // it may be on none of these
-	if err != nil {
-		return nil, err
+// planned says whether a plan writes a file as a merge leaves it, or as the session has it. Of
+// one that both changed, it is what the plan would make of what was committed that counts.
+func (a *apart) planned(ctx context.Context, plan Shown, t *tip, d differs) bool {
+	in, shown := a.s.inProject(a.r, d.path)
+	if !shown {
+		return false
 	}
-	list, err := a.changes(ctx, commits, "-m") // a merge may have more than both sides had
-	// Git writes no path that leads out, and a submodule's commit is none.
-	list = slices.DeleteFunc(list, func(d differs) bool { return !filepath.IsLocal(d.path) || d.to == modeSubmodule })
-	return byPath(list), err
+	is, with := plan.Writes(in)
+	if !is || with == nil {
+		return is
+	}
+	committed, err := a.git(ctx, nil, "cat-file", "blob", t.hash+":"+d.path)
+	name, _ := hex.DecodeString(d.is) // it is git's
+	return err == nil && with(committed, func(text []byte) bool { return git.Holds(text, name) })
 }
 
-// untouched says whether a file is as a tip and a branch went on from, so that git writes what
-// the tip has unasked.
-func untouched(file string, d differs) bool {
+// noted is what the index of the person's working tree notes of its files; read when asked.
+type noted struct {
+	a       *apart
+	entries map[string]git.Entry // nil where it can't be read
+	written git.Stamp
+	read    bool
+}
+
+// stands says whether a file is what git takes for the branch's, which a merge writes over
+// unasked; it refuses to where there is another. That isn't sure if a filter may make it the same.
+func (n *noted) stands(root string, d differs) (is, sure bool) {
+	file := filepath.Join(root, d.path)
 	info, err := os.Lstat(file)
-	switch {
-	case err != nil || d.made():
-		return err != nil
-	case d.is == d.was: // whether it may be run, alone
-		return (info.Mode()&0o100 != 0) == (d.from == "100755")
+	if err != nil || d.made() {
+		return err != nil, true
 	}
-	return sameFile(file, d.was)
+	n.load(root)
+	e := n.entries[d.path]
+	switch size := info.Size(); {
+	case modeOf(info) != d.from, n.entries != nil && hex.EncodeToString(e.Hash) != d.was:
+		return false, true
+	case e.Size == uint32(size) && n.unchanged(e, info), size > maxBlob:
+		return true, true
+	case e.Size != uint32(size) && e.Size != 0: // git doesn't read it, either
+		return false, true
+	}
+	is = sameFile(file, d.was)
+	return is, is
+}
+
+func (n *noted) load(root string) {
+	if n.read {
+		return
+	}
+	n.read = true
+	all, written, err := git.Open(root, git.Person{}).Index()
+	if err != nil {
+		return
+	}
+	n.entries, n.written = make(map[string]git.Entry, len(all)), written
+	for _, e := range all {
+		n.entries[e.Path] = e
+	}
+}
+
+// unchanged says whether a file's times are those that git noted before it wrote the index.
+func (n *noted) unchanged(e git.Entry, info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	at := git.Stamp{Sec: uint32(info.ModTime().Unix()), Nsec: uint32(info.ModTime().Nanosecond())}
+	return ok && e.MTime == at && e.CTime == git.Stamp{Sec: uint32(st.Ctim.Sec), Nsec: uint32(st.Ctim.Nsec)} &&
+		(at.Sec < n.written.Sec || at.Sec == n.written.Sec && at.Nsec < n.written.Nsec)
+}
+
+// modeOf is what git makes of a file's looks.
+func modeOf(info fs.FileInfo) string {
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return "120000"
+	case !info.Mode().IsRegular():
+		return ""
+	case info.Mode()&0o100 != 0:
+		return "100755"
+	}
+	return "100644"
 }
 
 // sameFile says whether a file has the content that git names so, or that with the ends of
