@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 )
@@ -19,11 +20,15 @@ func (tm *terminal) inside() string {
 // other says whether the pane's border tells of a size that isn't the pane's.
 func (tm *terminal) other() bool { return strings.Contains(tm.text(), "×") }
 
-// sized waits until the agent has the size of a person's pane.
+// asked is how often the agent's size was waited for.
+var asked atomic.Int64
+
+// sized waits until the agent has the size of a person's pane: what it prints then is no
+// earlier answer, which may be in view until the shell clears it.
 func (tm *terminal) sized(by *terminal) {
 	tm.t.Helper()
-	want := by.inside()
-	tm.line("clear; until [ \"$(stty size)\" = '"+want+"' ]; do sleep 0.02; done; echo size \"is $(stty size)\"", "size is "+want)
+	want, n := by.inside(), fmt.Sprint(asked.Add(1))
+	tm.line("clear; until [ \"$(stty size)\" = '"+want+"' ]; do sleep 0.02; done; echo size "+n+" \"is $(stty size)\"", "size "+n+" is "+want)
 }
 
 // Two people with terminals of different sizes look at one agent. It has the size of who

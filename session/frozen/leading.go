@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -44,28 +45,34 @@ type found struct {
 	whole   bool
 }
 
-// groups are what leads to commits, in the order in which it is told, and how it is called.
-var groups = []struct {
+// group is some of what leads to commits, and how it is called.
+type group struct {
 	of   *regexp.Regexp
 	name string
-}{
-	{regexp.MustCompile(`(?s)^refs/heads/(.*)`), "$1"},
-	{regexp.MustCompile(`^(worktrees/[^/]+/)?HEAD$`), "no branch"},
-	{regexp.MustCompile(`^(worktrees/[^/]+/)?(` + strings.Join(Autostashes, "|") + `)$`), stash},
-	{regexp.MustCompile(`(?s)^refs/tags/(.*)`), "the tag $1"},
-	{regexp.MustCompile(`(?s)^refs/notes/(.*)`), "the notes $1"},
-	{regexp.MustCompile(`^(logs/)?refs/stash(@.*)?$`), stash}, // the newest outlives the log
-	{regexp.MustCompile(`(?s)^.*$`), "$0"},
 }
+
+// groups are all of that, in the order in which it is told. Most processes never look.
+var groups = sync.OnceValue(func() []group {
+	return []group{
+		{regexp.MustCompile(`(?s)^refs/heads/(.*)`), "$1"},
+		{regexp.MustCompile(`^(worktrees/[^/]+/)?HEAD$`), "no branch"},
+		{regexp.MustCompile(`^(worktrees/[^/]+/)?(` + strings.Join(Autostashes, "|") + `)$`), stash},
+		{regexp.MustCompile(`(?s)^refs/tags/(.*)`), "the tag $1"},
+		{regexp.MustCompile(`(?s)^refs/notes/(.*)`), "the notes $1"},
+		{regexp.MustCompile(`^(logs/)?refs/stash(@.*)?$`), stash}, // the newest outlives the log
+		{regexp.MustCompile(`(?s)^.*$`), "$0"},
+	}
+})
 
 // leading is what leads to commits in a repository.
 func leading(root *os.Root, dir string) []tip {
 	f := &found{named: map[string]string{}, whole: true}
 	f.whole = walk(root, dir, maxNames, f.see) && f.whole
 	f.unpack()
-	told := make([][]tip, len(groups)+1)
+	all := groups()
+	told := make([][]tip, len(all)+1)
 	for _, ref := range slices.Sorted(maps.Keys(f.named)) {
-		for i, g := range groups {
+		for i, g := range all {
 			if g.of.MatchString(ref) {
 				told[i] = append(told[i], tip{g.of.ReplaceAllString(ref, g.name), f.named[ref]})
 				break
@@ -73,10 +80,10 @@ func leading(root *os.Root, dir string) []tip {
 		}
 	}
 	if f.tables {
-		told[len(groups)] = append(told[len(groups)], tables)
+		told[len(all)] = append(told[len(all)], tables)
 	}
 	if !f.whole {
-		told[len(groups)] = append(told[len(groups)], beyond)
+		told[len(all)] = append(told[len(all)], beyond)
 	}
 	return slices.Concat(told...)
 }
