@@ -45,15 +45,15 @@ type found struct {
 	whole   bool
 }
 
-// group is some of what leads to commits, and how it is called.
-type group struct {
+// leader is some of what leads to commits, and how it is called.
+type leader struct {
 	of   *regexp.Regexp
 	name string
 }
 
 // groups are all of that, in the order in which it is told. Most processes never look.
-var groups = sync.OnceValue(func() []group {
-	return []group{
+var groups = sync.OnceValue(func() []leader {
+	return []leader{
 		{regexp.MustCompile(`(?s)^refs/heads/(.*)`), "$1"},
 		{regexp.MustCompile(`^(worktrees/[^/]+/)?HEAD$`), "no branch"},
 		{regexp.MustCompile(`^(worktrees/[^/]+/)?(` + strings.Join(Autostashes, "|") + `)$`), stash},
