@@ -44,20 +44,17 @@ type ofGit struct {
 
 // stays says whether a change isn't carried out.
 func (g ofGit) stays(c *diff.Change) bool {
-	if g.in == nil {
-		return false
-	}
-	in, object := g.in(c.Path)
-	return in && g.past || object && (c.New == nil || c.From != "")
+	kept, object := g.keeps(c.Path)
+	return kept || object && (c.New == nil || c.From != "")
 }
 
-// keeps says whether a path stays as git has it by now.
-func (g ofGit) keeps(path string) bool {
+// keeps says whether a path stays as git has it by now, and whether it is an object of git's.
+func (g ofGit) keeps(path string) (kept, object bool) {
 	if g.in == nil {
-		return false
+		return false, false
 	}
-	in, _ := g.in(path)
-	return in && g.past
+	in, object := g.in(path)
+	return in && g.past, object
 }
 
 // earlier says whether git was taken over anew since a checkpoint.

@@ -152,7 +152,7 @@ func (r *Restorer) planBefore(ctx context.Context, now Standing) (*Plan, error) 
 	}
 	for _, o := range others {
 		p.kept = append(p.kept, o.Path)
-		problems = append(problems, manifest.Problem{Path: o.Path, Text: "others had changed it in the project when the session was resumed: it goes back to that and no further (roll back single actions to keep both)"})
+		problems = append(problems, manifest.Problem{Path: o.Path, Text: "others have changed it in the project since it was applied: it goes back to theirs and no further (roll back single actions to keep both)"})
 	}
 	stay = append(stay, others...)
 	if len(stay) > 0 {
@@ -179,7 +179,7 @@ func (f *Files) others(ctx context.Context, p *Plan, git ofGit) (stay []manifest
 			had = manifest.Pin(had, after)
 		}
 		look := func(path string) {
-			if !found[path] && !git.keeps(path) && movedOn(before, after, path) {
+			if kept, _ := git.keeps(path); !kept && !found[path] && movedOn(before, after, path) {
 				found[path] = true
 				stay = append(stay, manifest.Piece{Path: path, From: had})
 			}

@@ -51,8 +51,9 @@ type written struct {
 	packed bool     // it has objects that are packed, which nothing here looks into
 }
 
-// Has says which objects a person has of some that lead to commits, or are none, in a repository in the project's folder, or
-// "" for the one outside of it; and by "" whether all was fetched since the session ended.
+// Has says which objects a person has of some that lead to commits, or are none, in a
+// repository in the project's folder, or "" for the one outside of it; and by "" whether all
+// was fetched since the session ended.
 type Has func(repository string, hashes []string) map[string]bool
 
 // Unfetched says in words which commits the session has that the person hasn't; "" for none.

@@ -278,10 +278,16 @@ func TestWhatAnOlderGitWouldMerge(t *testing.T) {
 	bin := t.TempDir()
 	r.must(os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\ncase \"$*\" in *' merge-tree '*) exit 129;; esac\nexec /usr/bin/git \"$@\"\n"), 0o755))
 	r.cfg.Env[0] = "PATH=" + bin + ":" + strings.TrimPrefix(r.cfg.Env[0], "PATH=")
-	got, err := r.Commits(t.Context(), state, whole(state))
+	r.saysOf(state, "merged into main it writes 1 file that this plan doesn't: c.txt; merged into main it may change 4 files that both sides changed: a.txt, b.txt, d.txt and 1 more")
+}
+
+// saysOf is what is said of the one new commit of a state.
+func (r *rig) saysOf(state *manifest.Manifest, want string) {
+	r.Helper()
+	got, err := r.Commits(r.Context(), state, whole(state))
 	r.must(err)
-	if want := "merged into main it writes 1 file that this plan doesn't: c.txt; merged into main it may change 4 files that both sides changed: a.txt, b.txt, d.txt and 1 more"; len(got.List) != 1 || got.List[0].Danger != want {
-		t.Errorf("it is said %+v, %s", got.List, notes(got))
+	if len(got.List) != 1 || got.List[0].Danger != want {
+		r.Errorf("it is said %+v, %s", got.List, notes(got))
 	}
 }
 
@@ -306,11 +312,7 @@ func TestNoMergeDriverRuns(t *testing.T) {
 		r.write(name, "mine\n")
 	}
 	r.git("", "commit", "-qam", "mine")
-	got, err := r.Commits(t.Context(), state, whole(state))
-	r.must(err)
-	if want := "merged into main it writes 1 file that this plan doesn't: c.txt"; len(got.List) != 1 || got.List[0].Danger != want {
-		t.Errorf("it is said %+v, %s", got.List, notes(got))
-	}
+	r.saysOf(state, "merged into main it writes 1 file that this plan doesn't: c.txt")
 	if _, err := os.Lstat(ran); err == nil {
 		t.Error("a merge driver ran")
 	}
@@ -324,11 +326,7 @@ func TestSettingsWithoutTheirSecrets(t *testing.T) {
 	r.git("", "config", "include.path", "../shared.inc")
 	r.freeze()
 	state := r.agent(asAda + `echo two >a.txt; printf '[url "https://example.org/"]\n\tinsteadof = "ex:"\n' >shared.inc; git commit -qam x`)
-	got, err := r.Commits(t.Context(), state, whole(state))
-	r.must(err)
-	if want := "merged into main it writes 1 file as the agent was shown it, without its secrets: shared.inc"; len(got.List) != 1 || got.List[0].Danger != want {
-		t.Errorf("it is said %+v, %s", got.List, notes(got))
-	}
+	r.saysOf(state, "merged into main it writes 1 file as the agent was shown it, without its secrets: shared.inc")
 }
 
 // What isn't a content is put back as well.
