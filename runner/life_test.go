@@ -95,7 +95,17 @@ func (r *rig) supervise(argv ...string) (*exec.Cmd, alive) {
 		_ = cmd.Wait()
 		r.t.Fatalf("the supervisor says %q: %v", line, err)
 	}
-	return cmd, a
+	return cmd, r.named(a)
+}
+
+// named has the number of a sandbox's pid namespace stay its own: the kernel gives that of one
+// which is gone to the next, as of a test beside this one.
+func (r *rig) named(a alive) alive {
+	r.t.Helper()
+	namespace, err := os.Open("/proc/" + strconv.Itoa(a.PID) + "/ns/pid")
+	must.OK(r.t, err)
+	r.t.Cleanup(func() { namespace.Close() })
+	return a
 }
 
 // assertGone checks that nothing is left of a sandbox, within a bound.
@@ -247,7 +257,7 @@ func TestAllKilled(t *testing.T) {
 func TestHolderStopped(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/cat")
-	a := alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()}
+	a := r.named(alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()})
 	must.OK(t, unix.Kill(run.holder.PID, unix.SIGSTOP))
 	opened := make(chan error, 1)
 	go func() {
@@ -273,7 +283,7 @@ func TestHolderStopped(t *testing.T) {
 func TestHolderKilled(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/cat")
-	a := alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()}
+	a := r.named(alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()})
 	must.OK(t, unix.Kill(run.holder.PID, unix.SIGKILL))
 	eventually(t, func() bool {
 		select {
@@ -374,7 +384,7 @@ func TestAllKilledWhileFrozen(t *testing.T) {
 func TestCloseLeavesNothing(t *testing.T) {
 	r := newRig(t)
 	run := r.start("/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & cat")
-	a := alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()}
+	a := r.named(alive{run.holder.PID, run.box.PID, run.namespace, run.cgroups.Folders()})
 	must.OK(t, run.Close(t.Context()))
 	r.assertGone(a, 0)
 	if err := run.Close(t.Context()); err != nil {
