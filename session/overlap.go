@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path"
@@ -16,9 +17,9 @@ import (
 	"stepbox/session/frozen"
 )
 
-// both are files that the person's git has in another way than the session's, where the
-// session has something of its own or hides what the project has: on top of the person's
-// commit the agent's next one would take it back. Files that the person's git let go of
+// both are files that the person's git has in another way than the session's, committed or
+// staged, as by a merge that waits for them, where the session has something of its own or hides
+// what the project has: on top of the person's the agent's next commit would take it back. Files that the person's git let go of
 // are among them, and those that came into a folder that the session removed.
 func (s *Session) both(ctx context.Context, all []*frozen.Wrote, settled scan.Drop) (paths []string, err error) {
 	found := s.past.found.Manifest
@@ -42,10 +43,10 @@ func (s *Session) both(ctx context.Context, all []*frozen.Wrote, settled scan.Dr
 	}
 	for _, dir := range append([]string{"."}, g.Folders()...) {
 		at := filepath.Join(g.Project, dir)
-		if git.CheckedOut(at, g.Of) == git.CheckedOut(at, git.Here) {
+		now, _, err := git.Open(at, git.Person{}).Index()
+		if errors.Is(err, git.ErrIndex) && git.CheckedOut(at, g.Of) == git.CheckedOut(at, git.Here) {
 			continue
 		}
-		now, _, err := git.Open(at, git.Person{}).Index()
 		if err != nil {
 			return nil, err
 		}
