@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +41,33 @@ type copier struct {
 	bytes  int64
 	stored int64 // bytes of object stores that may be copied
 	layer  bool  // what is copied is a layer, in which a folder may hide what is behind it
+	seen   []seen
+	locked bool // git was about to write something of it
+}
+
+// seen is a file or a folder of what git writes, as it was when it was copied.
+type seen struct {
+	path  string
+	inode uint64
+	size  int64
+	wrote unix.Timespec
+}
+
+func look(path string) seen {
+	var st unix.Stat_t
+	_ = unix.Lstat(path, &st) // else it is gone, and like nothing that was seen
+	return seen{path, st.Ino, st.Size, st.Mtim}
+}
+
+// moved says whether git has written something since of what was copied, or made or removed.
+func (c *copier) moved() bool {
+	return slices.ContainsFunc(c.seen, func(s seen) bool { return s != look(s.path) })
+}
+
+// later is a folder that is left for later.
+type later struct {
+	path string
+	as   how
 }
 
 // gits are folders of a repository's in which git itself has what may be named by hashes, or
@@ -52,6 +80,10 @@ var gits = map[string]how{
 	"lost-found": copied,
 	"modules":    copied,
 	"worktrees":  copied,
+
+	"rebase-merge": copied,
+	"rebase-apply": copied,
+	"sequencer":    copied,
 }
 
 // below says what becomes of what is in a folder of another. Folders that are called as a
@@ -73,8 +105,10 @@ func passing(name string, h how) bool {
 }
 
 // folder copies a folder. The object stores in it are left for later, so that whatever a
-// copied reference names is there by then; what comes back are their paths below from.
-func (c *copier) folder(from, to string, h how) (stores []string, err error) {
+// copied reference names is there by then, and so is what may be large and isn't git's, so
+// that what is git's is of one time; what comes back are their paths below from.
+func (c *copier) folder(from, to string, h how) (rest []later, err error) {
+	c.see(from, h)
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return nil, err
@@ -97,23 +131,32 @@ func (c *copier) folder(from, to string, h how) (stores []string, err error) {
 		source, target := filepath.Join(from, name), filepath.Join(to, name)
 		switch below := h.below(from, name); {
 		case passing(name, h):
-		case e.IsDir() && below == objects && h != objects:
-			stores = append(stores, name)
+			c.locked = true
+		case e.IsDir() && below != h && (below == objects || below == beside):
+			rest = append(rest, later{name, below})
 		case e.IsDir():
 			more, err := c.folder(source, target, below)
 			if err != nil {
 				return nil, err
 			}
-			for _, s := range more {
-				stores = append(stores, filepath.Join(name, s))
+			for _, l := range more {
+				rest = append(rest, later{filepath.Join(name, l.path), l.as})
 			}
 		default:
+			c.see(source, h)
 			if err := c.entry(e, source, target, h); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
 		}
 	}
-	return stores, inode.Look(to, from)
+	return rest, inode.Look(to, from)
+}
+
+// see notes what is about to be copied, where git and nobody else writes.
+func (c *copier) see(path string, h how) {
+	if !c.layer && (h == copied || h == linked) {
+		c.seen = append(c.seen, look(path))
+	}
 }
 
 // entry copies what isn't a folder. What no repository has, as sockets, is left out.

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -168,7 +169,7 @@ func (g Git) take(run int) (t Taken, err error) {
 	if err := g.looks(); err != nil {
 		return t, err
 	}
-	if err := g.outer(c, &t); errors.Is(err, fs.ErrNotExist) {
+	if err := g.outer(c, &t); errors.Is(err, fs.ErrNotExist) || errors.Is(err, errBusy) {
 		return t, err
 	} else if err != nil {
 		t.NoGit = err.Error()
@@ -247,26 +248,68 @@ func Fork(from, to string) error {
 
 // repository takes one repository's folder, its object stores last.
 func (g Git) repository(c *copier, t *Taken, from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return err
-	}
-	stores, err := c.folder(from, to, copied)
+	rest, err := c.ofOneTime(from, to)
 	if err != nil {
 		return fmt.Errorf("%q: %w", from, err)
 	}
-	for _, s := range stores {
-		source, target := filepath.Join(from, s), filepath.Join(to, s)
-		t.Borrows = append(t.Borrows, g.borrows(source)...)
-		_, err := c.folder(source, target, objects)
+	for ; len(rest) > 0; rest = rest[1:] {
+		source, target := filepath.Join(from, rest[0].path), filepath.Join(to, rest[0].path)
+		if rest[0].as == objects {
+			t.Borrows = append(t.Borrows, g.borrows(source)...)
+		}
+		more, err := c.folder(source, target, rest[0].as)
 		if errors.Is(err, errApart) {
 			err = t.share(c, source, target)
 		}
 		if err != nil {
 			return fmt.Errorf("%q: %w", source, err)
 		}
+		for _, l := range more {
+			rest = append(rest, later{filepath.Join(rest[0].path, l.path), l.as})
+		}
 	}
 	return nil
 }
+
+// errBusy says that what is to be taken didn't stand still.
+var errBusy = errors.New("git is at work there: wait until it is done, and try again")
+
+// ofOneTime copies what git writes of a repository. Git does that one after the other: with a new
+// HEAD and an old index, what is new would be committed as deleted.
+func (c *copier) ofOneTime(from, to string) (rest []later, err error) {
+	start := *c
+	start.seen, start.locked = nil, false
+	err = still(func() (moved, locked bool, err error) {
+		*c = start
+		if err := empty(to); err != nil {
+			return false, false, err
+		}
+		rest, err = c.folder(from, to, copied)
+		return c.moved(), c.locked, err
+	})
+	return rest, err
+}
+
+// still looks until nothing moved meanwhile. A lock may be about to be let go of, or else was left
+// by a crash, or waits for a person's words: then nothing moves.
+func still(look func() (moved, locked bool, err error)) error {
+	for try := range tries {
+		moved, locked, err := look()
+		if err != nil || !moved && (!locked || try >= patience) {
+			return err
+		}
+		time.Sleep(pause)
+	}
+	return errBusy
+}
+
+// How often what git writes is copied until it stands still, how often again only since there
+// is a lock, and how long that waits in between.
+const (
+	tries    = 25
+	patience = 4
+	pause    = 20 * time.Millisecond
+)
 
 // borrows are the object stores outside of what is shown in which git looks for what isn't
 // in one: see gitrepository-layout(5), alternates. A file that came with the project may

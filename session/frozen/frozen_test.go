@@ -2,6 +2,7 @@ package frozen
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -241,6 +242,65 @@ func TestTake(t *testing.T) {
 		}
 		if _, ok, err := Load(g.Folder); !ok || err != nil {
 			t.Errorf("in %s nothing is known of it: %v", g.Folder, err)
+		}
+	}
+}
+
+// What git writes while it is copied is noticed; what others write isn't git's state.
+func TestCopiedMeanwhile(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, does  string
+		moved, locked bool
+	}{
+		"a look":            {does: "git log; git show"},
+		"an object":         {does: "echo 3 | git hash-object -w --stdin"},
+		"another program":   {before: "mkdir -p .git/lfs", does: "mkdir .git/lfs/objects; echo x >.git/lfs/cache"},
+		"staged":            {does: "echo 2 >a; git add a", moved: true},
+		"a commit":          {does: "git commit -qm x --allow-empty", moved: true},
+		"a branch":          {does: "git branch side", moved: true},
+		"another one":       {before: "git branch side", does: "git symbolic-ref HEAD refs/heads/side", moved: true},
+		"packed":            {does: "git pack-refs --all", moved: true},
+		"fetched":           {does: "git update-ref refs/remotes/o/x HEAD", moved: true},
+		"a rebase":          {before: "mkdir .git/rebase-merge", does: "echo x >.git/rebase-merge/done", moved: true},
+		"a module":          {before: "git init -q .git/modules/x", does: "git -C .git/modules/x config a.b c", moved: true},
+		"it begins":         {does: "touch .git/index.lock", moved: true},
+		"it is about to be": {before: "touch .git/refs/heads/main.lock", does: "true", locked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.host(test.before)
+			c := &copier{names: maxNames, bytes: maxCopied}
+			_, err := c.folder(filepath.Join(r.Project, ".git"), filepath.Join(r.Folder, "copy"), copied)
+			r.must(err)
+			r.host(test.does)
+			if c.moved() != test.moved || c.locked != test.locked {
+				t.Errorf("that it moved is %v, locked %v", c.moved(), c.locked)
+			}
+		})
+	}
+}
+
+// What moves is copied again, and what never stands still isn't taken; a lock that stays is
+// nobody's that writes.
+func TestStandsStill(t *testing.T) {
+	for name, test := range map[string]struct {
+		moved, locked int // looks
+		want          int
+		err           error
+	}{
+		"at once":  {want: 1},
+		"a commit": {moved: 2, locked: 3, want: 4},
+		"left":     {locked: 1000, want: patience + 1},
+		"no end":   {moved: 1000, want: tries, err: errBusy},
+	} {
+		n := 0
+		err := still(func() (moved, locked bool, err error) {
+			n++
+			return n <= test.moved, n <= test.locked, nil
+		})
+		if n != test.want || !errors.Is(err, test.err) {
+			t.Errorf("%s: after %d looks it is said %v", name, n, err)
 		}
 	}
 }
