@@ -171,17 +171,12 @@ func (s written) in() string {
 func (s written) words(tips []tip, known map[string]bool) (words []string) {
 	in, stashes := s.in(), 0
 	for _, t := range tips {
-		n, whole := s.count(t.hash, known)
-		switch name := api.Escape(api.Trim(t.name, 100)); {
-		case n == 0 && whole: // the person has it, or a tip before leads to it
+		switch told := s.told(t.hash, known); {
+		case told == "": // the person has it, or a tip before leads to it
 		case t.name == stash:
 			stashes++
-		case whole:
-			words = append(words, api.Counted(n, "commit")+" on "+name+in)
-		case n == 0 && s.content(t.hash) != "":
-			words = append(words, "a "+s.content(t.hash)+" on "+name+in+", which no apply fetches: push it from the session")
 		default:
-			words = append(words, "commits on "+name+in)
+			words = append(words, fmt.Sprintf(told, api.Escape(api.Trim(t.name, 100))+in))
 		}
 	}
 	if n := len(words) - maxNamed; n > 0 {
@@ -191,6 +186,18 @@ func (s written) words(tips []tip, known map[string]bool) (words []string) {
 		words = append(words, strings.Replace(api.Counted(stashes, "stash"), "stashs", "stashes", 1)+in)
 	}
 	return words
+}
+
+// told is what there is to be told of a tip, as a format of its name.
+func (s written) told(hash string, known map[string]bool) string {
+	only := s.only(hash, known)
+	switch n, whole := s.count(hash, known); {
+	case whole && n > 0:
+		return api.Counted(n, "commit") + " on %s"
+	case whole || n == 0 && only != tagText && only != "":
+		return only
+	}
+	return "commits on %s"
 }
 
 // stash is the name of a tip that is one.
@@ -244,19 +251,28 @@ func (s written) count(hash string, known map[string]bool) (n int, whole bool) {
 	return n, true
 }
 
-// content is what a tip leads to that is none of the commits, a tree or a blob; "" if it can't be told.
-func (s written) content(hash string) string {
+const (
+	tagText = "the text of" + stays
+	stays   = " %s, which no apply fetches: push it from the session"
+)
+
+// only is what a tip has, and nobody else, beside commits: a tree, a blob, or what a tag has
+// beside what it is of; "" if it can't be told.
+func (s written) only(hash string, known map[string]bool) (what string) {
 	for range maxNamed { // a tag may be one of another
+		if known[hash] {
+			break
+		}
 		switch kind, next, err := s.object(hash); {
-		case err != nil || len(next) > 1:
-			return ""
 		case kind == "tree" || kind == "blob":
-			return kind
-		case len(next) == 1:
-			hash = next[0]
+			return "a " + kind + " on" + stays
+		case err != nil || kind != "tag" || len(next) != 1:
+			return what
+		default:
+			what, hash = tagText, next[0]
 		}
 	}
-	return ""
+	return what
 }
 
 // leadsBy is by what objects lead to others, by kind.
