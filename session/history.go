@@ -348,12 +348,12 @@ func (s *Session) sayBack(list []frozen.Back, lost, made, theirs []string) {
 		s.past.gitWords = append(s.past.gitWords, "what git has is here as it was when the session began; the project has it otherwise by now: "+fewOf(list, backPath))
 	}
 	say("what it was can't be had any more", lost)
-	say("git has something else than it checks out there, by a filter or an encoding, and what the agent commits could hold it", made)
+	say("git has something else than it checks out there, by a filter, an encoding or line ends, and what the agent commits could hold it", made)
 	say("the agent's git took over what you had made there meanwhile", theirs)
 }
 
 // checkedOut parts what is to be put back from files of which git has something else than
-// it checks out: what a filter made of them, or another encoding. Nobody's filter is run
+// it checks out: what a filter made of them, another encoding, other ends of lines. Nobody's filter is run
 // for that; the agent's git would take what it makes of them again for a change.
 func (s *Session) checkedOut(ctx context.Context, list []frozen.Back) (plain []frozen.Back, made []string) {
 	ask, project := map[string]string{}, s.outfit.Git.Project
@@ -392,23 +392,26 @@ func (s *Session) converted(ctx context.Context, repository, paths string, is ma
 		"GIT_INDEX_FILE=" + filepath.Join(g.Of(dir), "index"),
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(g.Of(dir), "objects"),
 	}
-	var said []string
-	for _, which := range [][]string{nil, {"--cached"}} { // those of now, and those of then
-		args := slices.Concat([]string{"check-attr", "-z", "--stdin"}, which, []string{"filter", "working-tree-encoding"})
+	ask := func(stdin string, args ...string) (string, error) {
 		cmd, err := outfit.Git(ctx, project, dir, s.cfg.Home, s.cfg.Env, args...)
-		var out []byte
-		if err == nil {
-			cmd.Env, cmd.Stdin = append(cmd.Env, env...), strings.NewReader(paths)
-			out, err = cmd.Output()
+		if err != nil {
+			return "", err
 		}
+		cmd.Env, cmd.Stdin = append(cmd.Env, env...), strings.NewReader(stdin)
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	auto, _ := ask("", "config", "--bool", "--get", "core.autocrlf") // else it isn't set
+	eol, _ := ask("", "config", "--get", "core.eol")
+	for _, which := range [][]string{nil, {"--cached"}} { // those of now, and those of then
+		said, err := ask(paths, slices.Concat([]string{"check-attr", "-z", "--stdin"}, which, frozen.Converting)...)
 		if err != nil {
 			s.log.Warn("git doesn't say which files it converts", "repository", repository, "error", err)
-			out = []byte(strings.ReplaceAll(paths, "\x00", "\x00filter\x00unknown\x00"))
+			said = strings.ReplaceAll(paths, "\x00", "\x00filter\x00unknown\x00")
 		}
-		said = append(said, strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")...)
-	}
-	for i := 0; i+2 < len(said); i += 3 {
-		is[said[i]] = is[said[i]] || !slices.Contains([]string{"unspecified", "unset", "set"}, said[i+2])
+		for p, attributes := range frozen.Attributes(said) {
+			is[p] = is[p] || frozen.Converts(attributes, auto == "true", strings.EqualFold(eol, "crlf"))
+		}
 	}
 }
 

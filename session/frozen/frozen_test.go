@@ -448,3 +448,27 @@ func TestSince(t *testing.T) {
 		t.Errorf("put back are %q, want %q", got, want)
 	}
 }
+
+// Whether git checks a file out in another form than it has it is told as git does it.
+func TestConverts(t *testing.T) {
+	for _, config := range []string{"core.eol=lf", "core.eol=crlf", "core.autocrlf=true", "core.autocrlf=input"} {
+		r := newRig(t)
+		r.host("git config " + strings.Replace(config, "=", " ", 1) + `
+			n=0
+			for a in text=auto text -text ident !x; do for e in eol=crlf eol=lf !eol filter=rot; do
+				n=$((n+1)); echo "f$n $a $e" >>.gitattributes; printf 'one $Id$\ntwo\n' >f$n
+			done; done
+			git config filter.rot.smudge 'tr a-z n-za-m'
+			git add f* 2>/dev/null; git commit -qm more; rm f*; git checkout -q -- .`)
+		files := strings.Fields(r.host("ls -d f*"))
+		said := r.host("git check-attr -z " + strings.Join(Converting, " ") + " -- " + strings.Join(files, " "))
+		for p, attributes := range Attributes(said) {
+			is, err := os.ReadFile(filepath.Join(r.Project, p))
+			r.must(err)
+			want := string(is) != "one $Id$\ntwo\n"
+			if got := Converts(attributes, config == "core.autocrlf=true", config == "core.eol=crlf"); got != want {
+				t.Errorf("%s: with %v it is said %v of %q", config, attributes, got, is)
+			}
+		}
+	}
+}

@@ -161,6 +161,45 @@ func repositoryOf(r *base.Record, p string) (found string) {
 	return found
 }
 
+// Converting are the attributes by which git has files in another form than it checks them out.
+var Converting = []string{"filter", "working-tree-encoding", "ident", "text", "eol"}
+
+// Attributes are what git check-attr -z says, by path.
+func Attributes(said string) map[string]map[string]string {
+	out := map[string]map[string]string{}
+	fields := strings.Split(said, "\x00")
+	for i := 0; i+2 < len(fields); i += 3 {
+		p := fields[i]
+		if out[p] == nil {
+			out[p] = map[string]string{}
+		}
+		out[p][fields[i+1]] = fields[i+2]
+	}
+	return out
+}
+
+// Converts says whether git checks a file with such attributes out in another form: see
+// gitattributes(5). Auto and crlf are core.autocrlf and core.eol.
+func Converts(attributes map[string]string, auto, crlf bool) bool {
+	for _, by := range []string{"filter", "working-tree-encoding"} {
+		if !slices.Contains([]string{"", "unspecified", "unset", "set"}, attributes[by]) {
+			return true
+		}
+	}
+	return attributes["ident"] == "set" || returns(attributes["text"], attributes["eol"], auto, crlf)
+}
+
+// returns says whether lines are checked out with a carriage return.
+func returns(text, eol string, auto, crlf bool) bool {
+	switch {
+	case text == "unset" || eol == "lf":
+		return false
+	case eol == "crlf" || auto:
+		return true
+	}
+	return crlf && (text == "set" || text == "auto")
+}
+
 // Contents reads what is put back: body what a record has, blobs what git has. Blobs
 // calls take for each in turn, or with nil for one that is gone.
 type Contents struct {
