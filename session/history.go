@@ -399,7 +399,7 @@ func (s *Session) converted(ctx context.Context, repository, paths string, is ma
 		}
 		cmd.Env, cmd.Stdin = append(cmd.Env, env...), strings.NewReader(stdin)
 		out, err := cmd.Output()
-		return strings.TrimSpace(string(out)), err
+		return string(out), err
 	}
 	auto, _ := ask("", "config", "--bool", "--get", "core.autocrlf") // else it isn't set
 	eol, _ := ask("", "config", "--get", "core.eol")
@@ -410,7 +410,7 @@ func (s *Session) converted(ctx context.Context, repository, paths string, is ma
 			said = strings.ReplaceAll(paths, "\x00", "\x00filter\x00unknown\x00")
 		}
 		for p, attributes := range frozen.Attributes(said) {
-			is[p] = is[p] || frozen.Converts(attributes, auto == "true", strings.EqualFold(eol, "crlf"))
+			is[p] = is[p] || frozen.Converts(attributes, auto == "true\n", strings.EqualFold(eol, "crlf\n"))
 		}
 	}
 }
