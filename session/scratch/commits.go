@@ -114,7 +114,7 @@ func (s *Scratch) gather(ctx context.Context, state *manifest.Manifest, shown Sh
 		r.head = strings.TrimSpace(strings.TrimPrefix(string(head), "ref:"))
 		r.left, err = s.unfetched(ctx, r, prefix)
 		if err = cmp.Or(err, r.name(string(refs))); err == nil {
-			s.compare(ctx, r, shown, dir, prefix+"pack")
+			s.compare(ctx, r, state, shown, dir, prefix+"pack")
 		}
 		return err
 	})

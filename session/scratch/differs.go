@@ -1,6 +1,9 @@
 package scratch
 
-import "strings"
+import (
+	"io/fs"
+	"strings"
+)
 
 // differs is a path that one tree has in another way than another.
 type differs struct {
@@ -48,4 +51,17 @@ func added(list []differs) (made []differs, has map[string]bool) {
 		}
 	}
 	return made, has
+}
+
+// modeOf is what git makes of a file's looks.
+func modeOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "120000"
+	case !mode.IsRegular():
+		return ""
+	case mode&0o100 != 0:
+		return "100755"
+	}
+	return "100644"
 }

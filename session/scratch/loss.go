@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"stepbox/policy/git"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/frozen"
 )
@@ -45,7 +46,7 @@ type Shown struct {
 }
 
 // losses is what a merge would take.
-type losses struct{ over, left, hidden, bare, older, unseen, ignored, may []string }
+type losses struct{ over, left, hidden, bare, older, kept, unseen, ignored, may []string }
 
 // branch is what may be merged into.
 type branch struct {
@@ -55,13 +56,13 @@ type branch struct {
 
 // compare says of each tip what its merge would take from the project's branches. What
 // can't be told is said as well.
-func (s *Scratch) compare(ctx context.Context, r *repository, shown Shown, dir, pack string) {
+func (s *Scratch) compare(ctx context.Context, r *repository, state *manifest.Manifest, shown Shown, dir, pack string) {
 	if len(r.tips) == 0 || shown.Deletes == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, compareFor)
 	defer cancel()
-	a := &apart{s: s, r: r, dir: filepath.Join(dir, "apart")}
+	a := &apart{s: s, r: r, state: state, dir: filepath.Join(dir, "apart")}
 	err := a.take(ctx, pack, filepath.Join(dir, "pack"))
 	var branches []branch
 	if err == nil {
@@ -102,6 +103,7 @@ func (l *losses) words(name string) (out []string) {
 		{l.bare, "writes %s as the agent was shown it, without its secrets"},
 		{l.left, "deletes %s that this plan doesn't"},
 		{l.older, "puts %s back to what had been there before"},
+		{l.kept, "takes from %s what the session's files keep"},
 		{l.unseen, "writes %s that this plan doesn't"},
 		{l.ignored, "has %s that git ignores there"},
 		{l.may, "may change %s that both sides changed"},
@@ -145,9 +147,12 @@ func (s *Scratch) branches(ctx context.Context, r *repository) (out []branch, er
 // quarantine. No settings are in force there, so that none can name a program: a merge driver,
 // or a filter.
 type apart struct {
-	s   *Scratch
-	r   *repository
-	dir string
+	s     *Scratch
+	r     *repository
+	state *manifest.Manifest
+	dir   string
+	rules rules
+	noted noted
 }
 
 // take has git read a pack out of a folder where the sandbox can write.
@@ -216,7 +221,7 @@ func (a *apart) changes(ctx context.Context, commits []byte, options ...string) 
 func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip) (l losses, err error) {
 	none := hex.EncodeToString(git.Object("tree", 0, len(t.hash)/2).Sum(nil))
 	b.hash = cmp.Or(b.hash, none)
-	list, may, err := a.merged(ctx, b.hash, t.hash, none)
+	list, may, err := a.merged(ctx, b, t.hash, none)
 	if err != nil {
 		return l, err
 	}
@@ -261,7 +266,7 @@ func (a *apart) deletes(l *losses, plan Shown, b branch, p string) {
 	in, shown := a.s.inProject(a.r, p)
 	hidden := func(h string) bool { return in == h || strings.HasPrefix(in, h+"/") }
 	switch {
-	case shown && plan.Deletes(in) || b.out && !a.s.exists(a.r, p):
+	case shown && plan.Deletes(in) || b.out && a.noted.letGo(a.s.root(a.r), p):
 	case !shown || slices.ContainsFunc(a.s.cfg.Hidden, hidden):
 		l.hidden = append(l.hidden, p)
 	default:
@@ -278,8 +283,7 @@ func (a *apart) older(ctx context.Context, branch string, written []differs) (ou
 		return nil, err
 	}
 	commits, err := a.s.real(ctx, a.r, call{
-		in:  strings.NewReader(branch + "\n--\n" + paths),
-		env: []string{"GIT_LITERAL_PATHSPECS=1"},
+		in: strings.NewReader(branch + "\n--\n" + paths),
 	}, "rev-list", "--full-history", "--stdin")
 	if err != nil {
 		return nil, err
@@ -295,6 +299,9 @@ func (a *apart) older(ctx context.Context, branch string, written []differs) (ou
 	return out, err
 }
 
+// lined is a path on a line of its own, as a pattern: what git reads by lines can't have an end of a line.
+var lined = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "\n", "?", "\r", "?")
+
 // known are the differences, by path, that may not be new, and those paths by line: the
 // project's repository has the blob as well, or it isn't the content.
 func (a *apart) known(ctx context.Context, written []differs) (had map[string]differs, paths string, err error) {
@@ -308,9 +315,9 @@ func (a *apart) known(ctx context.Context, written []differs) (had map[string]di
 		if i == len(written) || err != nil {
 			break
 		}
-		if d := written[i]; (kind == "blob" || d.to == modeSubmodule || d.to != d.from) && !strings.Contains(d.path, "\n") && filepath.IsLocal(d.path) {
+		if d := written[i]; (kind == "blob" || d.to == modeSubmodule || d.to != d.from) && filepath.IsLocal(d.path) {
 			had[d.path] = d
-			paths += d.path + "\n"
+			paths += ":(glob)" + lined.Replace(d.path) + "\n"
 		}
 	}
 	return had, paths, err
@@ -329,9 +336,4 @@ func (s *Scratch) root(r *repository) string {
 func (s *Scratch) inProject(r *repository, p string) (in string, ok bool) {
 	in, err := filepath.Rel(s.cfg.Workspace, filepath.Join(s.root(r), p))
 	return in, err == nil && filepath.IsLocal(in)
-}
-
-func (s *Scratch) exists(r *repository, p string) bool {
-	_, err := os.Lstat(filepath.Join(s.root(r), p))
-	return err == nil
 }

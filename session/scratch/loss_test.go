@@ -238,6 +238,14 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 		"a new file that was removed": {func(r *rig) { r.write("new", "n\n") }, "git add -A", func(r *rig) { r.must(os.Remove(filepath.Join(r.project, "new"))) }, writes + "new"},
 		"a branch that isn't left":    {edited, "git switch -qc topic; git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
 		"another branch":              {nothing, "git switch -qc topic; echo t >t; git add -A; git commit -qm t; git switch -q main; echo b >>b.txt; git add -A", nothing, ""},
+		"odd names": {func(r *rig) {
+			for _, text := range []string{"bad\n", "c\n"} {
+				r.write("odd\nname", text)
+				r.write("*\r", text)
+				r.git("", "add", "-A")
+				r.git("", "commit", "-qm", text)
+			}
+		}, `for f in *[!a-z.]*; do echo bad >"$f"; done; git add -A`, nothing, "merged into main it puts 2 files back to what had been there before: *\\r, odd\\nname"},
 		"picked and reverted": {func(r *rig) {
 			r.write("p.txt", "p\n")
 			r.git("", "add", "-A")
@@ -297,7 +305,7 @@ func TestNoMergeDriverRuns(t *testing.T) {
 	r := newRig(t, map[string]string{"c.txt": "c\n", "d.txt": "d\n", ".gitattributes": "c.txt merge=x\n"})
 	r.commitAll("")
 	ran := filepath.Join(t.TempDir(), "ran")
-	driver := "[merge \"x\"]\n\tdriver = touch " + ran + "\n[merge]\n\tdefault = x\n[core]\n\tattributesFile = " + filepath.Join(r.cfg.Home, "attributes") + "\n"
+	driver := "[merge \"x\"]\n\tdriver = touch " + ran + "\n[core]\n\tattributesFile = " + filepath.Join(r.cfg.Home, "attributes") + "\n"
 	r.must(os.WriteFile(filepath.Join(r.cfg.Home, ".gitconfig"), []byte(driver), 0o644))
 	for _, file := range []string{filepath.Join(r.cfg.Home, "attributes"), filepath.Join(r.project, ".git/info/attributes")} {
 		r.must(os.MkdirAll(filepath.Dir(file), 0o755))
@@ -313,6 +321,8 @@ func TestNoMergeDriverRuns(t *testing.T) {
 	}
 	r.git("", "commit", "-qam", "mine")
 	r.saysOf(state, "merged into main it writes 1 file that this plan doesn't: c.txt")
+	r.git("", "config", "merge.default", "x")
+	r.saysOf(state, "merged into main it writes 2 files that this plan doesn't: c.txt, d.txt")
 	if _, err := os.Lstat(ran); err == nil {
 		t.Error("a merge driver ran")
 	}
@@ -412,6 +422,95 @@ func TestWhatCantBeComparedIsSaid(t *testing.T) {
 			r.git("", "fsck", "--strict")
 			if objects, err := os.ReadDir(filepath.Join(r.project, ".git/objects/pack")); err != nil || len(objects) > 0 {
 				t.Errorf("there are %v, %v", objects, err)
+			}
+		})
+	}
+}
+
+// What the person's git was told not to have in the working tree they haven't let go of.
+func TestWhatIsntCheckedOut(t *testing.T) {
+	t.Parallel()
+	const left = "merged into main it deletes 1 file that this plan doesn't: out/b.txt"
+	for name, test := range map[string]struct {
+		before func(*rig)
+		want   string
+	}{
+		"sparse":         {func(r *rig) { r.git("", "sparse-checkout", "set", "in") }, left},
+		"sparse folders": {func(r *rig) { r.git("", "sparse-checkout", "set", "--cone", "--sparse-index", "in") }, left},
+		"a bit": {func(r *rig) {
+			r.git("", "update-index", "--skip-worktree", "out/b.txt")
+			r.must(os.Remove(filepath.Join(r.project, "out/b.txt")))
+		}, left},
+		"nothing": {func(r *rig) {
+			r.must(os.RemoveAll(filepath.Join(r.project, "out")))
+			r.must(os.Remove(filepath.Join(r.project, ".git/index")))
+		}, left},
+		"it was let go": {func(r *rig) { r.must(os.Remove(filepath.Join(r.project, "out/b.txt"))) }, ""},
+		"and staged":    {func(r *rig) { r.git("", "rm", "-q", "out/b.txt") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, map[string]string{"in/a.txt": "a\n", "out/b.txt": "b\n"})
+			r.commitAll("")
+			test.before(r)
+			r.saysOf(r.agent(asAda+`export GIT_INDEX_FILE=/tmp/index; echo a2 >in/a.txt; git add -A; git commit -qm x`), test.want)
+		})
+	}
+}
+
+// A commit may be without what the session's files have again.
+func TestWhatTheFilesKeep(t *testing.T) {
+	t.Parallel()
+	const text = "1\n2\nfunc mine() {\n\tx\n\treturn\n}\n3\n4\nfunc b() {\n\tx\n\treturn\n}\n"
+	const takes = "merged into main it takes from 1 file what the session's files keep: a.txt"
+	const without = "sed -i '/mine/,/}/d' a.txt; git commit -qam x; "
+	for name, test := range map[string]struct{ does, want string }{
+		"lines":                    {"cp a.txt /tmp/a; " + without + "(echo new; cat /tmp/a) >a.txt", takes},
+		"some of them":             {without + `sed -i '2a func mine() {' a.txt`, takes},
+		"lines that there are two": {`sed -i 5d a.txt; git commit -qam x; sed -i '4a\	return' a.txt; echo new >>a.txt`, takes},
+		"with other ends of lines": {"cp a.txt /tmp/a; " + without + `(echo new; cat /tmp/a) | sed 's/$/\r/' >a.txt`, takes},
+		"a mode":                   {"chmod -x a.txt; git commit -qam x; chmod +x a.txt; echo new >>a.txt", takes},
+		"what it is":               {"mv a.txt /tmp/a; ln -s b a.txt; git commit -qam x; rm a.txt; cp /tmp/a a.txt; echo new >>a.txt", takes},
+		"it goes on":               {without + `sed -i '2s/.*/two/' a.txt; echo new >>a.txt`, ""},
+		"another text there":       {without + `sed -i '2a func other() {\n\tx\n\treturn\n}' a.txt`, ""},
+		"another text at the end":  {`sed -i '/func b/,$d' a.txt; git commit -qam x; printf 'func c() {\n\tx\n\treturn\n}\n' >>a.txt`, ""},
+		"a line that moved":        {`sed -i '1d;$a 1' a.txt; git commit -qam x; sed -i '1i 1' a.txt`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, map[string]string{"a.txt": text})
+			r.must(os.Chmod(filepath.Join(r.project, "a.txt"), 0o755))
+			r.commitAll("")
+			r.saysOf(r.agent(asAda+test.does), test.want)
+		})
+	}
+}
+
+// Settings may have a merge ask nothing.
+func TestWhatSettingsMerge(t *testing.T) {
+	t.Parallel()
+	const writes = "merged into main it writes 1 file that this plan doesn't: a.txt"
+	for name, test := range map[string]struct{ key, value, want string }{
+		"a side":             {"branch.main.mergeOptions", "--no-ff -Xtheirs", writes},
+		"a strategy":         {"branch.main.mergeOptions", "--strategy=ours", writes},
+		"a driver":           {"merge.default", "union", writes},
+		"how it is recorded": {"branch.main.mergeOptions", "--no-ff --log", ""},
+		"of another branch":  {"branch.side.mergeOptions", "-Xtheirs", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, map[string]string{"a.txt": "one\n"})
+			r.commitAll("")
+			state := r.agent(asAda + "echo theirs >a.txt; git commit -qam x; git reset -q --soft HEAD~1; git commit -qm x")
+			r.write("a.txt", "mine\n")
+			r.git("", "commit", "-qam", "mine")
+			r.git("", "config", test.key, test.value)
+			unplanned := whole(state)
+			unplanned.Writes = func(string) (bool, func([]byte, func([]byte) bool) bool) { return false, nil }
+			got, err := r.Commits(t.Context(), state, unplanned)
+			r.must(err)
+			if len(got.List) != 1 || got.List[0].Danger != test.want {
+				t.Errorf("it is said %+v, %s", got.List, notes(got))
 			}
 		})
 	}

@@ -15,7 +15,8 @@ import (
 
 // merged lists what a merge of a tip makes of a branch's tree. A git that can't say so makes it
 // be told by what both sides changed, and may are the files of which that tells nothing.
-func (a *apart) merged(ctx context.Context, branch, tip, none string) (list []differs, may []string, err error) {
+func (a *apart) merged(ctx context.Context, b branch, tip, none string) (list []differs, may []string, err error) {
+	branch := b.hash
 	if branch == none {
 		list, err = a.trees(ctx, nil, none, tip)
 		return list, nil, err
@@ -26,16 +27,20 @@ func (a *apart) merged(ctx context.Context, branch, tip, none string) (list []di
 		return a.unmerged(ctx, branch, tip, none)
 	}
 	list, err = a.trees(ctx, nil, branch, tree)
-	asked := a.asked(ctx, conflicts)
+	asked := a.asked(ctx, b.name, conflicts)
 	for i := range list {
 		list[i].asked = asked[list[i].path]
 	}
 	return list, nil, err
 }
 
-// asked are the paths of what git lists as conflicts, but where a driver may merge unasked.
-func (a *apart) asked(ctx context.Context, conflicts string) map[string]bool {
+// asked are the paths of what git lists as conflicts, but where a driver may merge unasked, or an
+// option that the person has set for the branch.
+func (a *apart) asked(ctx context.Context, branch, conflicts string) map[string]bool {
 	asked, paths := map[string]bool{}, []string(nil)
+	if conflicts == "" || a.unasked(ctx, branch) {
+		return asked
+	}
 	for entry := range strings.SplitSeq(conflicts, "\x00") {
 		if _, path, ok := strings.Cut(entry, "\t"); ok && !asked[path] {
 			asked[path] = true
@@ -46,6 +51,16 @@ func (a *apart) asked(ctx context.Context, conflicts string) map[string]bool {
 		delete(asked, path)
 	}
 	return asked
+}
+
+// unasked says whether settings may have a merge into a branch ask nothing: by a driver for all files, a
+// strategy or an option of one. Long options beside those don't.
+func (a *apart) unasked(ctx context.Context, branch string) bool {
+	driver, err := a.s.real(ctx, a.r, call{}, "config", "merge.default")
+	options, failure := a.s.real(ctx, a.r, call{}, "config", "--get-all", "branch."+branch+".mergeOptions")
+	asks := func(word string) bool { return strings.HasPrefix(word, "--") && !strings.HasPrefix(word, "--str") }
+	return err != nil && !exited(err, 1) || failure != nil && !exited(failure, 1) || len(driver) > 0 ||
+		slices.ContainsFunc(strings.Fields(string(options)), func(word string) bool { return !asks(word) })
 }
 
 // unmerged is that as far as it can be told of what both sides changed of what they went on

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 // Git takes what it ignores for worth nothing: a merge that adds a path, or a pick that
 // adds and then removes it, writes over an ignored file there without a word, removes a
 // folder for a file and a file for a folder. So whatever is there, and isn't of the
-// branch, is a loss; what git doesn't ignore, it refuses to write over.
+// branch, is a loss; what git doesn't ignore, by the rules of then, it refuses to write over.
 
 // Bounds of a look at the project.
 const (
@@ -29,13 +30,16 @@ const (
 	maxBlob  = 64 << 20 // bytes of a file that is compared
 )
 
-const modeSubmodule = "160000"
+const (
+	modeSubmodule = "160000"
+	ignoring      = ".gitignore"
+)
 
 // overwritten are the paths of the project's at which a tip adds something else, or that are
 // in the way of it.
 func (a *apart) overwritten(ctx context.Context, branch, tip string, list []differs) (out []string, err error) {
 	made, has := added(list)
-	passing, ignores, err := a.passing(ctx, branch, tip, made, has)
+	passing, err := a.passing(ctx, branch, tip, made, has)
 	made = append(made, passing...)
 	if err == nil && len(made) > maxMade {
 		err = fmt.Errorf("it adds more than %d files", maxMade)
@@ -53,10 +57,48 @@ func (a *apart) overwritten(ctx context.Context, branch, tip string, list []diff
 			out = append(out, at)
 		}
 	}
-	if !ignores {
-		out = a.ignored(ctx, root, out)
+	is, err := a.ignored(ctx, root, slices.Clone(out)), a.ruled(ctx, branch, len(out) > 0)
+	return slices.DeleteFunc(out, func(p string) bool { return !slices.Contains(is, p) && !a.rules.above(p) }), err
+}
+
+// rules are the folders whose rules of what git ignores may be others by the time that something is
+// merged; nil before that was asked.
+type rules map[string]bool
+
+// above says whether such rules may be about a path.
+func (r rules) above(p string) bool {
+	for p != "." {
+		if p = path.Dir(p); r[p] {
+			return true
+		}
 	}
-	return out, nil
+	return false
+}
+
+// ruled finds them: what the session has there may be applied before, and another tip be merged.
+func (a *apart) ruled(ctx context.Context, branch string, asked bool) error {
+	if !asked || a.rules != nil {
+		return nil
+	}
+	a.rules = rules{}
+	for p := range a.state.All() {
+		if in, err := filepath.Rel(a.s.root(a.r), filepath.Join(a.s.cfg.Workspace, p)); err == nil && path.Base(p) == ignoring {
+			a.rules[path.Dir(in)] = true
+		}
+	}
+	var tips strings.Builder
+	for _, t := range a.r.tips {
+		tips.WriteString(t.hash + "\n")
+	}
+	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n"), "rev-list", "--stdin")
+	if err != nil {
+		return err
+	}
+	list, err := a.changes(ctx, commits, "-m", "--", ":(glob)**/"+ignoring)
+	for _, d := range list {
+		a.rules[path.Dir(d.path)] = true
+	}
+	return err
 }
 
 // ignored are those of a working tree's paths that git ignores: it refuses to write over
@@ -77,11 +119,11 @@ func (a *apart) ignored(ctx context.Context, root string, paths []string) []stri
 }
 
 // passing is what commits that would be picked one by one add, and a later one removes, where
-// all counts that the branch has; and whether one changes what git ignores when the next is picked.
-func (a *apart) passing(ctx context.Context, branch, tip string, made []differs, has map[string]bool) (out []differs, ignores bool, err error) {
+// all counts that the branch has.
+func (a *apart) passing(ctx context.Context, branch, tip string, made []differs, has map[string]bool) (out []differs, err error) {
 	commits, err := a.git(ctx, nil, "rev-list", "--reverse", "--topo-order", "--no-merges", tip, "^"+branch)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	all, err := a.changes(ctx, commits)
 	known := make(map[string]bool)
@@ -94,7 +136,6 @@ func (a *apart) passing(ctx context.Context, branch, tip string, made []differs,
 			out = append(out, d)
 		}
 		known[d.path] = true
-		ignores = ignores || filepath.Base(d.path) == ".gitignore"
 	}
 	if len(out) > 0 && err == nil {
 		var names []byte
@@ -103,7 +144,7 @@ func (a *apart) passing(ctx context.Context, branch, tip string, made []differs,
 			has[name] = true
 		}
 	}
-	return out, ignores, err
+	return out, err
 }
 
 // inTheWay is what of a working tree an added path takes the place of; "" for nothing. No

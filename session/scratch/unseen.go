@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -27,14 +28,14 @@ func (a *apart) here(ctx context.Context, l *losses, shown Shown, b branch, t *t
 // unseen notes what a merge of commits that the agent has checked out writes unasked while the
 // plan doesn't; and what the project has as the commits have it, but git isn't to know of.
 func (a *apart) unseen(ctx context.Context, l *losses, plan Shown, t *tip, written []differs) error {
-	root, said, n := a.s.root(a.r), slices.Concat(l.over, l.bare, l.older), &noted{a: a}
+	root, said := a.s.root(a.r), slices.Concat(l.over, l.bare, l.older)
 	var there, filtered []string
 	for _, d := range written {
 		// Git writes no path that leads out, and a submodule's commit is none.
-		if !filepath.IsLocal(d.path) || d.to == modeSubmodule || slices.Contains(said, d.path) || a.planned(ctx, plan, t, d) {
+		if !filepath.IsLocal(d.path) || d.to == modeSubmodule || slices.Contains(said, d.path) || a.planned(ctx, l, plan, t, d) {
 			continue
 		}
-		is, sure := n.stands(root, d)
+		is, sure := a.noted.stands(root, d)
 		switch {
 		case is:
 			l.unseen = append(l.unseen, d.path)
@@ -51,24 +52,26 @@ func (a *apart) unseen(ctx context.Context, l *losses, plan Shown, t *tip, writt
 }
 
 // planned says whether a plan writes a file as a merge leaves it, or as the session has it. Of
-// one that both changed, it is what the plan would make of what was committed that counts.
-func (a *apart) planned(ctx context.Context, plan Shown, t *tip, d differs) bool {
+// one that both changed, it is what the plan would make of what was committed that counts. It notes what of the session's own file the merge takes all the same.
+func (a *apart) planned(ctx context.Context, l *losses, plan Shown, t *tip, d differs) (is bool) {
 	in, shown := a.s.inProject(a.r, d.path)
 	if !shown {
 		return false
 	}
 	is, with := plan.Writes(in)
-	if !is || with == nil {
-		return is
+	if is && with != nil {
+		committed, err := a.git(ctx, nil, "cat-file", "blob", t.hash+":"+d.path)
+		name, _ := hex.DecodeString(d.is) // it is git's
+		is = err == nil && with(committed, func(text []byte) bool { return git.Holds(text, name) })
 	}
-	committed, err := a.git(ctx, nil, "cat-file", "blob", t.hash+":"+d.path)
-	name, _ := hex.DecodeString(d.is) // it is git's
-	return err == nil && with(committed, func(text []byte) bool { return git.Holds(text, name) })
+	if is && a.keeps(ctx, in, d) {
+		l.kept = append(l.kept, d.path)
+	}
+	return is
 }
 
 // noted is what the index of the person's working tree notes of its files; read when asked.
 type noted struct {
-	a       *apart
 	entries map[string]git.Entry // nil where it can't be read
 	written git.Stamp
 	read    bool
@@ -85,7 +88,7 @@ func (n *noted) stands(root string, d differs) (is, sure bool) {
 	n.load(root)
 	e := n.entries[d.path]
 	switch size := info.Size(); {
-	case modeOf(info) != d.from, n.entries != nil && hex.EncodeToString(e.Hash) != d.was:
+	case modeOf(info.Mode()) != d.from, n.entries != nil && hex.EncodeToString(e.Hash) != d.was:
 		return false, true
 	case e.Size == uint32(size) && n.unchanged(e, info), size > maxBlob:
 		return true, true
@@ -94,6 +97,21 @@ func (n *noted) stands(root string, d differs) (is, sure bool) {
 	}
 	is = sameFile(file, d.was)
 	return is, is
+}
+
+// letGo says whether a file that the branch has isn't there since the person let go of it, not
+// since git was told not to have it there, or nothing was checked out.
+func (n *noted) letGo(root, p string) bool {
+	_, err := os.Lstat(filepath.Join(root, p))
+	if n.load(root); err == nil || n.entries == nil || n.written == (git.Stamp{}) {
+		return false
+	}
+	for at := p; at != "."; at = path.Dir(at) {
+		if n.entries[at].Sparse || n.entries[at+"/"].Sparse {
+			return false
+		}
+	}
+	return true
 }
 
 func (n *noted) load(root string) {
@@ -117,19 +135,6 @@ func (n *noted) unchanged(e git.Entry, info fs.FileInfo) bool {
 	at := git.Stamp{Sec: uint32(info.ModTime().Unix()), Nsec: uint32(info.ModTime().Nanosecond())}
 	return ok && e.MTime == at && e.CTime == git.Stamp{Sec: uint32(st.Ctim.Sec), Nsec: uint32(st.Ctim.Nsec)} &&
 		(at.Sec < n.written.Sec || at.Sec == n.written.Sec && at.Nsec < n.written.Nsec)
-}
-
-// modeOf is what git makes of a file's looks.
-func modeOf(info fs.FileInfo) string {
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		return "120000"
-	case !info.Mode().IsRegular():
-		return ""
-	case info.Mode()&0o100 != 0:
-		return "100755"
-	}
-	return "100644"
 }
 
 // sameFile says whether a file has the content that git names so, or that with the ends of

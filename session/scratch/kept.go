@@ -1,0 +1,124 @@
+package scratch
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"iter"
+	"strings"
+
+	"stepbox/policy/git"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/files"
+	"stepbox/session/merge"
+)
+
+// keeps says whether the session's own file has something of the branch's that a merge takes: the
+// agent's commits may be without what its files have again. Where that can't be told it is so.
+func (a *apart) keeps(ctx context.Context, in string, d differs) bool {
+	e := a.state.Lookup(in)
+	if d.made() || e.Absent() {
+		return false
+	}
+	own, err := a.text(ctx, e)
+	mode := fs.FileMode(e.Mode & 0o777)
+	if e.Kind == manifest.KindSymlink {
+		mode = fs.ModeSymlink
+	}
+	name, _ := hex.DecodeString(d.is) // it is git's
+	switch {
+	case err != nil || d.to != d.from && modeOf(mode) == d.from:
+		return true
+	case git.Holds(own, name):
+		return false
+	}
+	was, err := a.git(ctx, nil, "cat-file", "blob", d.was)
+	left, failure := a.git(ctx, nil, "cat-file", "blob", d.is)
+	return err != nil || failure != nil || takes(lineEnds(was), lineEnds(left), lineEnds(own))
+}
+
+// text is what the session has as a file, or where its link points to.
+func (a *apart) text(ctx context.Context, e *manifest.Entry) ([]byte, error) {
+	if e.Kind == manifest.KindSymlink {
+		return []byte(e.Target), nil
+	}
+	if e.Size > maxBlob {
+		return nil, content.ErrTooMuch
+	}
+	r, err := content.Open(ctx, files.Bodies{Store: a.s.cfg.Store}, e.Hash, e.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// takes says whether one change of a text takes lines that another keeps: all that it takes in a
+// place, or one that the text has once. Others, as brackets are, may be a new text's as well.
+func takes(was, left, own string) bool {
+	there, remain, kept := counted(was), counted(left), keptBy(was, own)
+	for _, e := range merge.Edits(was, left) {
+		all, some := true, false
+		for at, line := range linesOf(was[e.Start:e.End]) {
+			switch lost := there[line] > remain[line]; {
+			case !kept[e.Start+at]:
+				all = false
+			case lost && there[line] == 1:
+				return true
+			case lost:
+				some = true
+			}
+		}
+		if all && some {
+			return true
+		}
+	}
+	return false
+}
+
+// keptBy are the lines of a text, by where they begin, that a change of it keeps. Of one that is too
+// different to say where, any that are anywhere in it.
+func keptBy(was, own string) map[int]bool {
+	changed, exact := merge.Compare(was, own)
+	if !exact {
+		changed = nil
+	}
+	kept, has := map[int]bool{}, counted(own)
+	for at, line := range linesOf(was) {
+		for len(changed) > 0 && changed[0].End <= at {
+			changed = changed[1:]
+		}
+		kept[at] = has[line] > 0 && (len(changed) == 0 || at < changed[0].Start)
+	}
+	return kept
+}
+
+// counted is how often a text has each of its lines.
+func counted(text string) map[string]int {
+	out := map[string]int{}
+	for _, line := range linesOf(text) {
+		out[line]++
+	}
+	return out
+}
+
+// linesOf are the lines of a text, and where they begin.
+func linesOf(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for at := 0; at < len(text); {
+			line, _, _ := strings.Cut(text[at:], "\n")
+			if !yield(at, line) {
+				return
+			}
+			at += len(line) + 1
+		}
+	}
+}
+
+// lineEnds is a text with the ends of lines that git keeps.
+func lineEnds(text []byte) string {
+	return string(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
+}
