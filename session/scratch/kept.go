@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"iter"
@@ -77,6 +78,45 @@ func takes(was, left, own string) bool {
 		}
 	}
 	return false
+}
+
+// again are the paths to which a merge brings lines back that the branch has let go of since the tip went
+// another way: it may have had them from what was picked of that. Nothing is, if something failed before.
+func (a *apart) again(ctx context.Context, failed error, branch, tip string, written []differs) (out []string, err error) {
+	if failed != nil {
+		return nil, failed
+	}
+	commits, err := a.git(ctx, nil, "rev-list", branch, "^"+tip)
+	if len(commits) == 0 || err != nil {
+		return nil, err
+	}
+	changes, err := a.changes(ctx, commits)
+	both := byPath(changes)
+	for _, d := range written {
+		if _, is := both[d.path]; is && !d.made() && d.to != modeSubmodule && err == nil {
+			var back bool
+			if back, err = a.regains(ctx, commits, d); back {
+				out = append(out, d.path)
+			}
+		}
+	}
+	return out, err
+}
+
+// regains says whether a merge gives a file a line, once, that some commits took off it.
+func (a *apart) regains(ctx context.Context, commits []byte, d differs) (bool, error) {
+	was, err := a.git(ctx, nil, "cat-file", "blob", d.was)
+	left, failure := a.git(ctx, nil, "cat-file", "blob", d.is)
+	patch, failed := a.git(ctx, bytes.NewReader(commits), "--literal-pathspecs", "diff-tree", "--stdin", "--no-commit-id", "-r", "-p", "-U0", "--no-renames", "--", d.path)
+	there, gains, in := counted(string(was)), counted(string(left)), false
+	for line := range strings.Lines(string(patch)) {
+		if in = strings.HasPrefix(line, "@@") || in && !strings.HasPrefix(line, "diff"); in && line[0] == '-' {
+			if text := strings.TrimSuffix(line[1:], "\n"); there[text] == 0 && gains[text] == 1 {
+				return true, nil
+			}
+		}
+	}
+	return false, errors.Join(err, failure, failed)
 }
 
 // keptBy are the lines of a text, by where they begin, that a change of it keeps. Of one that is too

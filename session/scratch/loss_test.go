@@ -238,6 +238,21 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 		"a new file that was removed": {func(r *rig) { r.write("new", "n\n") }, "git add -A", func(r *rig) { r.must(os.Remove(filepath.Join(r.project, "new"))) }, writes + "new"},
 		"a branch that isn't left":    {edited, "git switch -qc topic; git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
 		"another branch":              {nothing, "git switch -qc topic; echo t >t; git add -A; git commit -qm t; git switch -q main; echo b >>b.txt; git add -A", nothing, ""},
+		"a line that was picked and taken off": {func(r *rig) { long(r, "5", "25"); r.git("", "commit", "-qm", "a long one") },
+			"sed -i 's/^5$/5 bad/; s/^26$/26 good/' l.txt; git add -A", func(r *rig) {
+				for _, five := range []string{"5 bad", "5"} {
+					long(r, five, "25")
+					r.git("", "commit", "-qm", five)
+				}
+			}, "merged into main it brings lines of 1 file back that were taken off it since: l.txt"},
+		"one that stays, beside others": {func(r *rig) { long(r, "5", "25"); r.git("", "commit", "-qm", "a long one") },
+			"sed -i 's/^5$/5 bad/; s/^26$/26 good/' l.txt; git add -A", func(r *rig) {
+				for _, last := range []string{"x", "y"} {
+					long(r, "5 bad", "25")
+					r.write("l.txt", "first "+last+"\n"+r.git("", "show", ":l.txt")+"\n")
+					r.git("", "commit", "-qam", last)
+				}
+			}, ""},
 		"odd names": {func(r *rig) {
 			for _, text := range []string{"bad\n", "c\n"} {
 				r.write("odd\nname", text)

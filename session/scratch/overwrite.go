@@ -2,20 +2,13 @@ package scratch
 
 import (
 	"context"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
-
-	"stepbox/policy/git"
 )
 
 // Git takes what it ignores for worth nothing: a merge that adds a path, or a pick that
@@ -25,9 +18,8 @@ import (
 
 // Bounds of a look at the project.
 const (
-	maxMade  = 100_000  // paths that a tip adds
-	maxBeing = 10_000   // files of a folder that are looked at
-	maxBlob  = 64 << 20 // bytes of a file that is compared
+	maxMade  = 100_000 // paths that a tip adds
+	maxBeing = 10_000  // files of a folder that are looked at
 )
 
 const (
@@ -58,17 +50,13 @@ func (a *apart) overwritten(ctx context.Context, branch, tip string, list []diff
 		}
 	}
 	is, err := a.ignored(ctx, root, slices.Clone(out)), a.ruled(ctx, branch, len(out) > 0)
-	return slices.DeleteFunc(out, func(p string) bool { return !slices.Contains(is, p) && !a.rules.above(p) }), err
+	return slices.DeleteFunc(out, func(p string) bool { return !slices.Contains(is, p) && !ruledAbove(a.rules, p) }), err
 }
 
-// rules are the folders whose rules of what git ignores may be others by the time that something is
-// merged; nil before that was asked.
-type rules map[string]bool
-
-// above says whether such rules may be about a path.
-func (r rules) above(p string) bool {
+// ruledAbove says whether rules of some folders may be about a path.
+func ruledAbove(folders map[string]bool, p string) bool {
 	for p != "." {
-		if p = path.Dir(p); r[p] {
+		if p = path.Dir(p); folders[p] {
 			return true
 		}
 	}
@@ -80,7 +68,7 @@ func (a *apart) ruled(ctx context.Context, branch string, asked bool) error {
 	if !asked || a.rules != nil {
 		return nil
 	}
-	a.rules = rules{}
+	a.rules = map[string]bool{}
 	for p := range a.state.All() {
 		if in, err := filepath.Rel(a.s.root(a.r), filepath.Join(a.s.cfg.Workspace, p)); err == nil && path.Base(p) == ignoring {
 			a.rules[path.Dir(in)] = true
@@ -200,30 +188,4 @@ func untracked(root, folder string, tracked func(string) bool) (found string) {
 		return fs.SkipAll
 	})
 	return found
-}
-
-// sameBlob says whether a file, or a link, has the content that git names so.
-func sameBlob(file string, info fs.FileInfo, hash string) bool {
-	var content io.Reader
-	size := info.Size()
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		target, err := os.Readlink(file)
-		if err != nil {
-			return false
-		}
-		content, size = strings.NewReader(target), int64(len(target))
-	case !info.Mode().IsRegular() || size > maxBlob:
-		return false
-	default:
-		f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-		if err != nil {
-			return false
-		}
-		defer f.Close()
-		content = f
-	}
-	sum := git.Object("blob", size, len(hash)/2)
-	n, err := io.CopyN(sum, content, size)
-	return n == size && (err == nil || errors.Is(err, io.EOF)) && hex.EncodeToString(sum.Sum(nil)) == hash
 }

@@ -3,12 +3,8 @@ package scratch
 import (
 	"context"
 	"encoding/hex"
-	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"stepbox/policy/git"
 )
@@ -68,82 +64,4 @@ func (a *apart) planned(ctx context.Context, l *losses, plan Shown, t *tip, d di
 		l.kept = append(l.kept, d.path)
 	}
 	return is
-}
-
-// noted is what the index of the person's working tree notes of its files; read when asked.
-type noted struct {
-	entries map[string]git.Entry // nil where it can't be read
-	written git.Stamp
-	read    bool
-}
-
-// stands says whether a file is what git takes for the branch's, which a merge writes over
-// unasked; it refuses to where there is another. That isn't sure if a filter may make it the same.
-func (n *noted) stands(root string, d differs) (is, sure bool) {
-	file := filepath.Join(root, d.path)
-	info, err := os.Lstat(file)
-	if err != nil || d.made() {
-		return err != nil, true
-	}
-	n.load(root)
-	e := n.entries[d.path]
-	switch size := info.Size(); {
-	case modeOf(info.Mode()) != d.from, n.entries != nil && hex.EncodeToString(e.Hash) != d.was:
-		return false, true
-	case e.Size == uint32(size) && n.unchanged(e, info), size > maxBlob:
-		return true, true
-	case e.Size != uint32(size) && e.Size != 0: // git doesn't read it, either
-		return false, true
-	}
-	is = sameFile(file, d.was)
-	return is, is
-}
-
-// letGo says whether a file that the branch has isn't there since the person let go of it, not
-// since git was told not to have it there, or nothing was checked out.
-func (n *noted) letGo(root, p string) bool {
-	_, err := os.Lstat(filepath.Join(root, p))
-	if n.load(root); err == nil || n.entries == nil || n.written == (git.Stamp{}) {
-		return false
-	}
-	for at := p; at != "."; at = path.Dir(at) {
-		if n.entries[at].Sparse || n.entries[at+"/"].Sparse {
-			return false
-		}
-	}
-	return true
-}
-
-func (n *noted) load(root string) {
-	if n.read {
-		return
-	}
-	n.read = true
-	all, written, err := git.Open(root, git.Person{}).Index()
-	if err != nil {
-		return
-	}
-	n.entries, n.written = make(map[string]git.Entry, len(all)), written
-	for _, e := range all {
-		n.entries[e.Path] = e
-	}
-}
-
-// unchanged says whether a file's times are those that git noted before it wrote the index.
-func (n *noted) unchanged(e git.Entry, info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	at := git.Stamp{Sec: uint32(info.ModTime().Unix()), Nsec: uint32(info.ModTime().Nanosecond())}
-	return ok && e.MTime == at && e.CTime == git.Stamp{Sec: uint32(st.Ctim.Sec), Nsec: uint32(st.Ctim.Nsec)} &&
-		(at.Sec < n.written.Sec || at.Sec == n.written.Sec && at.Nsec < n.written.Nsec)
-}
-
-// sameFile says whether a file has the content that git names so, or that with the ends of
-// lines that other systems have. Behind a filter or an encoding it never has.
-func sameFile(file, hash string) bool {
-	if info, err := os.Lstat(file); err != nil || sameBlob(file, info, hash) {
-		return err == nil
-	}
-	text, err := git.ReadFile(file, maxBlob)
-	name, _ := hex.DecodeString(hash) // it is git's
-	return err == nil && git.Holds(text, name)
 }
