@@ -53,6 +53,7 @@ type planner struct {
 	hidden  []string                  // what the agent didn't see
 	rules   ruled                     // what policies say of files
 	began   func(path string) bool    // what the project had when the agent started
+	apart   func(path string) bool    // what its git has otherwise by now, and not in the folder
 	partial bool                      // only some of the changes of a file may be selected
 	chosen  bool                      // by their paths
 	lineage []wrote                   // the applies that stand, newest first
@@ -84,7 +85,7 @@ func (a *Applier) planOf(ctx context.Context, s api.Session, sel files.Selected,
 	}
 	defer folder.Close()
 	b := a.planner(ctx, s, folder, sel)
-	b.began = a.began(ctx, s)
+	b.began, b.apart = a.began(ctx, s)
 	if b.rules, err = a.rules(s); err != nil {
 		return nil, err
 	}
