@@ -2,6 +2,7 @@ package scratch
 
 import (
 	"io/fs"
+	"path/filepath"
 	"strings"
 )
 
@@ -31,6 +32,20 @@ func raw(out []byte) (list []differs) {
 		}
 	}
 	return list
+}
+
+// lined escapes a pattern of git's; what git reads by lines can't have an end of one.
+var lined = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "\n", "?", "\r", "?")
+
+// onLines gives git paths by lines; it may take others for these.
+func onLines(list ...differs) string {
+	var out strings.Builder
+	for _, d := range list {
+		if filepath.IsLocal(d.path) { // else it refuses
+			out.WriteString(":(glob)" + lined.Replace(d.path) + "\n")
+		}
+	}
+	return out.String()
 }
 
 func byPath(list []differs) map[string]differs {

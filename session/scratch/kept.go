@@ -83,17 +83,18 @@ func takes(was, left, own string) bool {
 // again are the paths to which a merge brings lines back that the branch has let go of since the tip went
 // another way: it may have had them from what was picked of that. Nothing is, if something failed before.
 func (a *apart) again(ctx context.Context, failed error, branch, tip string, written []differs) (out []string, err error) {
-	if failed != nil {
+	if failed != nil || len(written) == 0 {
 		return nil, failed
 	}
-	commits, err := a.git(ctx, nil, "rev-list", branch, "^"+tip)
+	ask := strings.NewReader(branch + "\n^" + tip + "\n--\n" + onLines(written...))
+	commits, err := a.git(ctx, ask, "rev-list", "--full-history", "--stdin")
 	if len(commits) == 0 || err != nil {
 		return nil, err
 	}
 	changes, err := a.changes(ctx, commits)
 	both := byPath(changes)
 	for _, d := range written {
-		if _, is := both[d.path]; is && !d.made() && d.to != modeSubmodule && err == nil {
+		if _, is := both[d.path]; is && err == nil {
 			var back bool
 			if back, err = a.regains(ctx, commits, d); back {
 				out = append(out, d.path)
@@ -105,6 +106,9 @@ func (a *apart) again(ctx context.Context, failed error, branch, tip string, wri
 
 // regains says whether a merge gives a file a line, once, that some commits took off it.
 func (a *apart) regains(ctx context.Context, commits []byte, d differs) (bool, error) {
+	if d.made() || d.to == modeSubmodule {
+		return false, nil
+	}
 	was, err := a.git(ctx, nil, "cat-file", "blob", d.was)
 	left, failure := a.git(ctx, nil, "cat-file", "blob", d.is)
 	patch, failed := a.git(ctx, bytes.NewReader(commits), "--literal-pathspecs", "diff-tree", "--stdin", "--no-commit-id", "-r", "-p", "-U0", "--no-renames", "--", d.path)

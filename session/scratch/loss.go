@@ -222,9 +222,6 @@ func (a *apart) older(ctx context.Context, branch string, written []differs) (ou
 	return out, err
 }
 
-// lined is a path on a line of its own, as a pattern: what git reads by lines can't have an end of a line.
-var lined = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "\n", "?", "\r", "?")
-
 // known are the differences, by path, that may not be new, and those paths by line: the
 // project's repository has the blob as well, or it isn't the content.
 func (a *apart) known(ctx context.Context, written []differs) (had map[string]differs, paths string, err error) {
@@ -240,7 +237,7 @@ func (a *apart) known(ctx context.Context, written []differs) (had map[string]di
 		}
 		if d := written[i]; (kind == "blob" || d.to == modeSubmodule || d.to != d.from) && filepath.IsLocal(d.path) {
 			had[d.path] = d
-			paths += ":(glob)" + lined.Replace(d.path) + "\n"
+			paths += onLines(d)
 		}
 	}
 	return had, paths, err
