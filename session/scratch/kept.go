@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
+	"unicode"
 
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/content"
@@ -115,12 +116,17 @@ func (a *apart) regains(ctx context.Context, commits []byte, d differs) (bool, e
 	there, gains, in := counted(string(was)), counted(string(left)), false
 	for line := range strings.Lines(string(patch)) {
 		if in = strings.HasPrefix(line, "@@") || in && !strings.HasPrefix(line, "diff"); in && line[0] == '-' {
-			if text := strings.TrimSuffix(line[1:], "\n"); there[text] == 0 && gains[text] == 1 {
+			if text := strings.TrimSuffix(line[1:], "\n"); gained(text, there, gains) {
 				return true, nil
 			}
 		}
 	}
 	return false, errors.Join(err, failure, failed)
+}
+
+// gained says whether a line is new, once. One without words, as a bracket, may be from anywhere.
+func gained(line string, there, left map[string]int) bool {
+	return there[line] == 0 && left[line] == 1 && strings.ContainsFunc(line, unicode.IsLetter)
 }
 
 // keptBy are the lines of a text, by where they begin, that a change of it keeps. Of one that is too

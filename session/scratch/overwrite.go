@@ -79,12 +79,15 @@ func (a *apart) ruled(ctx context.Context, branch string, asked bool) error {
 		tips.WriteString(t.hash + "\n")
 	}
 	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n"), "rev-list", "--stdin")
-	if err != nil {
-		return err
+	if err == nil {
+		var list []differs
+		list, err = a.changes(ctx, commits, "-m", "--", ":(glob)**/"+ignoring)
+		for _, d := range list {
+			a.rules[path.Dir(d.path)] = true
+		}
 	}
-	list, err := a.changes(ctx, commits, "-m", "--", ":(glob)**/"+ignoring)
-	for _, d := range list {
-		a.rules[path.Dir(d.path)] = true
+	if err != nil {
+		a.rules = nil // or the next tip would go by half of them
 	}
 	return err
 }
