@@ -333,7 +333,7 @@ var directions = map[string][]string{
 	"session/outfit":   {"session/files", "session/frozen", "runner", "policy", "session/api"},
 	"session/rules":    {"policy", "session/api"},
 	"session/explain":  {"session/outfit", "session/rules", "policy", "session/api"},
-	"session/scratch":  {"session/files", "session/frozen", "session/outfit", "runner", "policy", "store", "session/api"},
+	"session/scratch":  {"session/files", "session/frozen", "session/merge", "session/outfit", "runner", "policy", "store", "session/api"},
 	"session/blame":    {"session/files", "session/ledger", "session/merge", "session/project", "runner", "store", "session/api"},
 	"session/tree":     {"session/files", "session/frozen", "session/base", "session/ledger", "session/outfit", "session/project", "runner", "policy", "store", "session/api"},
 	"session/bisect":   {"session/files", "session/ledger", "session/tree", "runner", "store", "session/api"},
