@@ -33,7 +33,7 @@ func (a *Applier) began(ctx context.Context, s api.Session) (began, apart func(p
 	sparse := sync.OnceValue(func() map[string]bool { return sparse(rec(), s.Folder) })
 	return func(path string) bool { return had()(path) }, func(path string) bool {
 		for at := path; at != ""; at, _ = manifest.Split(at) {
-			if sparse()[at] || sparse()[at+"/"] {
+			if sparse()[at] {
 				return true
 			}
 		}
@@ -41,7 +41,7 @@ func (a *Applier) began(ctx context.Context, s api.Session) (began, apart func(p
 	}
 }
 
-// sparse are the paths, folders with a slash, that the project's index has in another way than a
+// sparse are the paths that the project's index has in another way than a
 // record, and not in the folder.
 func sparse(rec *base.Record, project string) map[string]bool {
 	prefix, then, out := "", map[string]string{}, map[string]bool{}
@@ -55,7 +55,9 @@ func sparse(rec *base.Record, project string) map[string]bool {
 	}
 	entries, _, _ := git.Open(project, git.Person{}).Index() // what can't be read tells of none
 	for _, e := range entries {
-		if in, ok := strings.CutPrefix(e.Path, prefix); ok && e.Sparse && then[in] != string(e.Hash) {
+		in, ok := strings.CutPrefix(e.Path, prefix)
+		folder := strings.HasSuffix(in, "/") // of which it has what a tree is called, and no file
+		if ok && e.Sparse && !folder && then[in] != string(e.Hash) {
 			out[in] = true
 		}
 	}

@@ -26,7 +26,9 @@ type apart struct {
 	state *manifest.Manifest
 	dir   string
 	noted noted
-	rules map[string]bool // folders whose rules of what git ignores may be others by a merge; nil before that was asked
+	rules map[string]bool   // folders whose rules of what git ignores may be others by a merge; nil before that was asked
+	asks  []differs         // whose contents may be asked for
+	ahead map[string][]byte // those that were read ahead, by hash
 }
 
 // take has git read a pack out of a folder where the sandbox can write.

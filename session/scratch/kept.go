@@ -2,12 +2,13 @@ package scratch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -37,8 +38,8 @@ func (a *apart) keeps(ctx context.Context, in string, d differs) bool {
 	case git.Holds(own, name):
 		return false
 	}
-	was, err := a.git(ctx, nil, "cat-file", "blob", d.was)
-	left, failure := a.git(ctx, nil, "cat-file", "blob", d.is)
+	was, err := a.blob(ctx, d.was)
+	left, failure := a.blob(ctx, d.is)
 	return err != nil || failure != nil || takes(lineEnds(was), lineEnds(left), lineEnds(own))
 }
 
@@ -93,40 +94,72 @@ func (a *apart) again(ctx context.Context, failed error, branch, tip string, wri
 		return nil, err
 	}
 	changes, err := a.changes(ctx, commits)
-	both := byPath(changes)
-	for _, d := range written {
-		if _, is := both[d.path]; is && err == nil {
-			var back bool
-			if back, err = a.regains(ctx, commits, d); back {
-				out = append(out, d.path)
-			}
+	changed := byPath(changes)
+	both := slices.DeleteFunc(slices.Clone(written), func(d differs) bool {
+		_, is := changed[d.path]
+		return !is || d.made() || d.to == modeSubmodule
+	})
+	off, err := a.takenOff(ctx, err, commits, both)
+	for _, d := range both {
+		back := false
+		if back, err = a.regains(ctx, err, commits, d, off); back {
+			out = append(out, d.path)
 		}
 	}
 	return out, err
 }
 
-// regains says whether a merge gives a file a line, once, that some commits took off it.
-func (a *apart) regains(ctx context.Context, commits []byte, d differs) (bool, error) {
-	if d.made() || d.to == modeSubmodule {
-		return false, nil
-	}
-	was, err := a.git(ctx, nil, "cat-file", "blob", d.was)
-	left, failure := a.git(ctx, nil, "cat-file", "blob", d.is)
-	patch, failed := a.git(ctx, bytes.NewReader(commits), "--literal-pathspecs", "diff-tree", "--stdin", "--no-commit-id", "-r", "-p", "-U0", "--no-renames", "--", d.path)
-	there, gains, in := counted(string(was)), counted(string(left)), false
-	for line := range strings.Lines(string(patch)) {
-		if in = strings.HasPrefix(line, "@@") || in && !strings.HasPrefix(line, "diff"); in && line[0] == '-' {
-			if text := strings.TrimSuffix(line[1:], "\n"); gained(text, there, gains) {
-				return true, nil
+// takenOff are the lines that some commits took off some files, unless something failed before.
+func (a *apart) takenOff(ctx context.Context, failed error, commits []byte, list []differs) (off map[string]bool, err error) {
+	off, err = map[string]bool{}, failed
+	for some := range slices.Chunk(list, 500) { // a command line holds so many
+		args := []string{"--literal-pathspecs", "diff-tree", "--stdin", "--no-commit-id", "-r", "-p", "-U0", "--no-renames", "--"}
+		for _, d := range some {
+			args = append(args, d.path)
+		}
+		if err != nil {
+			break
+		}
+		var patch []byte
+		patch, err = a.git(ctx, bytes.NewReader(commits), args...)
+		in := false
+		for line := range strings.Lines(string(patch)) {
+			if in = strings.HasPrefix(line, "@@") || in && !strings.HasPrefix(line, "diff"); in && line[0] == '-' {
+				off[strings.TrimSuffix(line[1:], "\n")] = true
 			}
 		}
 	}
-	return false, errors.Join(err, failure, failed)
+	return off, err
+}
+
+// regains says whether a merge gives a file a line, once, that some commits took off it; off are those
+// that they took off any.
+func (a *apart) regains(ctx context.Context, failed error, commits []byte, d differs, off map[string]bool) (is bool, err error) {
+	if failed != nil {
+		return false, failed
+	}
+	was, err := a.blob(ctx, d.was)
+	left, failure := a.blob(ctx, d.is)
+	there, gains := counted(string(was)), counted(string(left))
+	back := func(line string) bool { return off[line] && gained(line, there, gains) }
+	if anyOf(gains, back) {
+		off, err = a.takenOff(ctx, cmp.Or(err, failure), commits, []differs{d})
+	}
+	return anyOf(gains, back), cmp.Or(err, failure)
+}
+
+func anyOf(lines map[string]int, is func(string) bool) bool {
+	for line := range lines {
+		if is(line) {
+			return true
+		}
+	}
+	return false
 }
 
 // gained says whether a line is new, once. One without words, as a bracket, may be from anywhere.
 func gained(line string, there, left map[string]int) bool {
-	return there[line] == 0 && left[line] == 1 && strings.ContainsFunc(line, unicode.IsLetter)
+	return there[line] == 0 && left[line] == 1 && strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 // keptBy are the lines of a text, by where they begin, that a change of it keeps. Of one that is too

@@ -158,6 +158,7 @@ func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip) (l lo
 			written = append(written, d)
 		}
 	}
+	a.asks, a.ahead = written, nil
 	if l.bare, err = a.bare(written); err == nil && b.hash != none {
 		l.older, err = a.older(ctx, b.hash, written)
 		l.again, err = a.again(ctx, err, b.hash, t.hash, written)

@@ -1,6 +1,7 @@
 package scratch
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"path/filepath"
@@ -26,9 +27,16 @@ func (a *apart) here(ctx context.Context, l *losses, shown Shown, b branch, t *t
 func (a *apart) unseen(ctx context.Context, l *losses, plan Shown, t *tip, written []differs) error {
 	root, said := a.s.root(a.r), slices.Concat(l.over, l.bare, l.older)
 	var there, filtered []string
-	for _, d := range written {
-		// Git writes no path that leads out, and a submodule's commit is none.
-		if !filepath.IsLocal(d.path) || d.to == modeSubmodule || slices.Contains(said, d.path) || a.planned(ctx, l, plan, t, d) {
+	// Git writes no path that leads out, and a submodule's commit is none.
+	passed := func(d differs) bool {
+		return !filepath.IsLocal(d.path) || d.to == modeSubmodule || slices.Contains(said, d.path)
+	}
+	for _, d := range slices.DeleteFunc(slices.Clone(written), passed) {
+		planned, err := a.planned(ctx, l, plan, t, d)
+		if err != nil {
+			return err
+		}
+		if planned {
 			continue
 		}
 		is, sure := a.noted.stands(root, d)
@@ -48,20 +56,22 @@ func (a *apart) unseen(ctx context.Context, l *losses, plan Shown, t *tip, writt
 }
 
 // planned says whether a plan writes a file as a merge leaves it, or as the session has it. Of
-// one that both changed, it is what the plan would make of what was committed that counts. It notes what of the session's own file the merge takes all the same.
-func (a *apart) planned(ctx context.Context, l *losses, plan Shown, t *tip, d differs) (is bool) {
+// one that both changed, it is what the plan would make of what was committed that counts. It
+// notes what of the session's own file the merge takes all the same.
+func (a *apart) planned(ctx context.Context, l *losses, plan Shown, t *tip, d differs) (is bool, err error) {
 	in, shown := a.s.inProject(a.r, d.path)
 	if !shown {
-		return false
+		return false, nil
 	}
 	is, with := plan.Writes(in)
 	if is && with != nil {
-		committed, err := a.git(ctx, nil, "cat-file", "blob", t.hash+":"+d.path)
+		var committed []byte
+		committed, err = a.git(ctx, nil, "cat-file", "blob", t.hash+":"+d.path)
 		name, _ := hex.DecodeString(d.is) // it is git's
 		is = err == nil && with(committed, func(text []byte) bool { return git.Holds(text, name) })
 	}
 	if is && a.keeps(ctx, in, d) {
 		l.kept = append(l.kept, d.path)
 	}
-	return is
+	return is, cmp.Or(context.Cause(ctx), err)
 }
