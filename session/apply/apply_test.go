@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/e2e/must"
@@ -490,33 +491,32 @@ func TestWhatGoesWithAPlan(t *testing.T) {
 	}
 }
 
-// What a merge of commits leaves of a file that both changed isn't told again if the plan could
-// make it of what they have, and otherwise it is.
-func TestWhatAPlanWouldMerge(t *testing.T) {
-	has := map[string]string{"both": "1\n2\n3\n4\n5\n", "its": "1\n", "bytes": "\x00\n", "taken": "1\n", "left": "1\n"}
+// What a plan leaves of a file is told beside its commits: of one that both changed both, and the
+// session's where they meet.
+func TestWhatAPlanWrites(t *testing.T) {
+	has := map[string]string{"both": "1\n2\n3\n4\n5\n", "its": "1\n", "bytes": "\x00\n", "taken": "1\n", "left": "1\n", "gone": "1\n"}
 	r := newRig(t, has)
-	const session, project = "1\n2\n3 agent\n4\n5 agent\n", "1 mine\n2\n3\n4\n5 mine\n"
-	r.agent("both", session)
+	r.agent("both", "1\n2\n3 agent\n4\n5 agent\n")
 	r.agent("its", "2\n")
 	r.agent("bytes", "\x00agent\n")
 	r.agent("taken", "agent\n")
+	r.gone("gone")
 	r.action(api.ReviewKept)
-	r.host("both", project)
+	r.host("both", "1 mine\n2\n3\n4\n5 mine\n")
 	r.host("bytes", "\x00mine\n")
 	r.host("taken", "mine\n")
 	r.plan(api.ApplyRequest{Commits: true, Resolve: []api.Resolution{{Key: api.KeyOf("taken"), Way: api.WayWanted}}})
-	for path, want := range map[string]bool{"both": true, "its": true, "bytes": false, "taken": true, "left": false} {
-		if is, with := r.box.shown.Writes(path); is != want || (with != nil) != (path == "both") {
-			t.Errorf("%s is written: %v", path, is)
+	for path, want := range map[string]string{"both": "1 mine\n2\n3 agent\n4\n5 agent\n", "its": "2\n", "bytes": "", "taken": "agent\n", "left": "", "gone": ""} {
+		e, err := r.box.shown.Writes(path)
+		r.must(err)
+		got := ""
+		if e != nil {
+			text, err := r.files.Read(r.Context(), &diff.File{Path: path, Entry: *e}, 100)
+			r.must(err)
+			got = string(text)
 		}
-	}
-	_, with := r.box.shown.Writes("both")
-	for text, want := range map[string]bool{
-		"1 mine\n2\n3 agent\n4\n5 mine\n": true, "1 mine\n2\n3 agent\n4\n5 agent\n": true, // where both meet both are shown
-		session: false, project: false,
-	} {
-		if got := with([]byte(session), func(made []byte) bool { return string(made) == text }); got != want {
-			t.Errorf("it could make %q: %v", text, got)
+		if got != want {
+			t.Errorf("%s is written: %q", path, got)
 		}
 	}
 }

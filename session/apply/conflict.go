@@ -50,8 +50,17 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 		out.Clashes = m.Clashes
 	}
 	r, ok := b.resolve[out.Key]
-	if m.Why == "" && r.Way != api.WayWanted {
-		b.p.both[at] = func(content []byte, makes func([]byte) bool) bool { return b.beside(seen, has, content, makes) }
+	if m.Why == "" {
+		b.p.both[at] = func() (*manifest.Entry, error) {
+			text, err := m.Resolve(slices.Repeat([]api.Way{api.WayWanted}, len(m.Clashes)))
+			if err != nil {
+				return nil, err
+			}
+			s := want
+			s.Mode = mode
+			s.Hash, s.Size, err = files.Bodies{Store: b.a.Store}.Put(b.ctx, bytes.NewReader(text))
+			return &fileOf(at, s).Entry, err
+		}
 	}
 	if !ok {
 		return nil
@@ -170,22 +179,6 @@ func (b *planner) three(at string, seen *diff.File, has, want project.State, int
 	}
 	*into = merge.Three(texts[0], texts[1], texts[2])
 	return texts[1], nil
-}
-
-// beside says whether a merge can make a text of what the project has and a content: with one
-// side wherever the two meet, since what is shown of those is both.
-func (b *planner) beside(seen *diff.File, has project.State, content []byte, makes func([]byte) bool) bool {
-	var first project.State
-	if seen != nil {
-		first = wanted(seen)
-	}
-	before, err := b.read(first, maxMerged)
-	there, failure := b.read(has, maxMerged)
-	m := merge.Three(before, there, content)
-	return err == nil && failure == nil && slices.ContainsFunc([]api.Way{api.WayThere, api.WayWanted}, func(side api.Way) bool {
-		text, err := m.Resolve(slices.Repeat([]api.Way{side}, len(m.Clashes)))
-		return err == nil && makes(text)
-	})
 }
 
 // read is a file's content, from the record.

@@ -36,12 +36,11 @@ type plan struct {
 	merged  []string           // keys of the files that were merged with the project's
 	settled int                // changes that it makes
 	turned  map[string]string  // by path, what applied changes were changed back, in words
-	both    map[string]with    // by path, of texts that both changed
+	both    map[string]both    // by path, of texts that both changed
 }
 
-// with says whether a plan could make a text of a file that both changed, had the session a
-// content: with one side wherever the two meet.
-type with = func(content []byte, makes func(text []byte) bool) bool
+// both puts two changes of a text together, with the session's side where they meet.
+type both = func() (*manifest.Entry, error)
 
 // planner makes a plan. It belongs to one goroutine.
 type planner struct {
@@ -73,7 +72,7 @@ type planner struct {
 func (a *Applier) planner(ctx context.Context, s api.Session, folder *project.Folder, sel files.Selected) *planner {
 	return &planner{
 		ctx: ctx, a: a, folder: folder, sel: sel, resolve: map[string]api.Resolution{}, hidden: s.HiddenPaths,
-		p:      &plan{session: s, sel: sel, turned: map[string]string{}, both: map[string]with{}, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts), Git: s.Git}},
+		p:      &plan{session: s, sel: sel, turned: map[string]string{}, both: map[string]both{}, ApplyPlan: api.ApplyPlan{Files: []api.ApplyFile{}, Checkpoint: sel.Checkpoint, Conflicts: slices.Clone(sel.Conflicts), Git: s.Git}},
 		looked: map[string]project.State{}, steps: map[string]project.Step{}, renamed: map[string]string{}, words: map[string]string{},
 	}
 }
@@ -230,13 +229,7 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 	}
 	return b.commits(scratch.Shown{
 		Deletes: b.p.goes,
-		Writes: func(path string) (bool, with) {
-			is, with := b.p.shows(path)
-			if !is {
-				is, with = whole.shows(path)
-			}
-			return is, with
-		},
+		Writes:  func(path string) (*manifest.Entry, error) { return writes(path, b.p, whole) },
 	})
 }
 
@@ -270,14 +263,35 @@ func (p *plan) goes(file string) bool {
 	return false
 }
 
-// shows says whether a plan writes a file of the project, or what it would if both hadn't
-// changed it.
-func (p *plan) shows(file string) (is bool, with with) {
-	if with = p.both[file]; with != nil {
-		return p.turned[file] == "", with
+// writes is what the first of some plans that writes a file of the project makes of it, or would if
+// both hadn't changed it; nil where none does.
+func writes(file string, plans ...*plan) (e *manifest.Entry, err error) {
+	for _, p := range plans {
+		if e == nil && err == nil {
+			e, err = p.writes(file)
+		}
 	}
+	return e, err
+}
+
+func (p *plan) writes(file string) (*manifest.Entry, error) {
 	i, planned := slices.BinarySearchFunc(p.steps, file, func(s project.Step, at string) int { return strings.Compare(s.Path, at) })
-	return planned && (p.steps[i].New.Kind == manifest.KindFile || p.steps[i].New.Kind == manifest.KindSymlink), nil
+	if planned && (p.steps[i].New.Kind == manifest.KindFile || p.steps[i].New.Kind == manifest.KindSymlink) {
+		return &fileOf(file, p.steps[i].New).Entry, nil
+	}
+	if both := p.both[file]; both != nil && p.turned[file] == "" {
+		return both()
+	}
+	return nil, nil
+}
+
+// fileOf is a state of the project as a side of a change.
+func fileOf(path string, s project.State) *diff.File {
+	if s.Absent() {
+		return nil
+	}
+	_, name := manifest.Split(path)
+	return &diff.File{Path: path, Entry: manifest.Entry{Name: name, Kind: s.Kind, Meta: manifest.Meta{Mode: s.Mode & 0o777}, Size: s.Size, Hash: s.Hash, Target: s.Target}}
 }
 
 // digest names all that a person was shown, and what would be written.

@@ -108,15 +108,6 @@ func (b *planner) conflicts(c *diff.Change, why string) *api.Conflict {
 	return &b.p.Conflicts[len(b.p.Conflicts)-1]
 }
 
-// fileOf is a state of the project as a side of a change.
-func fileOf(path string, s project.State) *diff.File {
-	if s.Absent() {
-		return nil
-	}
-	_, name := manifest.Split(path)
-	return &diff.File{Path: path, Entry: manifest.Entry{Name: name, Kind: s.Kind, Meta: manifest.Meta{Mode: s.Mode & 0o777}, Size: s.Size, Hash: s.Hash, Target: s.Target}}
-}
-
 // Undo undoes an apply whose plan was shown.
 func (a *Applier) Undo(ctx context.Context, id string, n int64, r api.UndoRequest, tell func(api.Progress)) (api.Apply, error) {
 	if r.Hash == "" {

@@ -13,7 +13,9 @@ import (
 	"strings"
 
 	"stepbox/policy/git"
+	"stepbox/runner/overlay/content"
 	"stepbox/runner/overlay/manifest"
+	"stepbox/session/files"
 )
 
 // apart is a repository of ours with objects of the agent's, and those of one of the host's
@@ -26,9 +28,6 @@ type apart struct {
 	state *manifest.Manifest
 	dir   string
 	noted noted
-	rules map[string]bool   // folders whose rules of what git ignores may be others by a merge; nil before that was asked
-	asks  []differs         // whose contents may be asked for
-	ahead map[string][]byte // those that were read ahead, by hash
 }
 
 // take has git read a pack out of a folder where the sandbox can write.
@@ -73,6 +72,22 @@ func (a *apart) git(ctx context.Context, in io.Reader, args ...string) ([]byte, 
 		a.s.stores(a.r),
 	}
 	return a.s.real(ctx, a.r, call{in, env, true}, args...)
+}
+
+// text is what the session has as a file, or where its link points to.
+func (a *apart) text(ctx context.Context, e *manifest.Entry) ([]byte, error) {
+	if e.Kind == manifest.KindSymlink {
+		return []byte(e.Target), nil
+	}
+	if e.Size > maxBlob {
+		return nil, content.ErrTooMuch
+	}
+	r, err := content.Open(ctx, files.Bodies{Store: a.s.cfg.Store}, e.Hash, e.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
 }
 
 // trees lists what differs between two commits' trees, unless something failed before.

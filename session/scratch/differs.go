@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"stepbox/runner/overlay/manifest"
 )
 
 // differs is a path that one tree has in another way than another.
@@ -79,4 +81,19 @@ func modeOf(mode fs.FileMode) string {
 		return "100755"
 	}
 	return "100644"
+}
+
+// entryMode is what git makes of a file or a link.
+func entryMode(e *manifest.Entry) string {
+	mode := fs.FileMode(e.Mode & 0o777)
+	if e.Kind == manifest.KindSymlink {
+		mode = fs.ModeSymlink
+	}
+	return modeOf(mode)
+}
+
+// isLocal says whether a difference is of a file that git writes: no path leads out, and a
+// submodule's commit is none.
+func isLocal(d differs) bool {
+	return filepath.IsLocal(d.path) && d.from != modeSubmodule && d.to != modeSubmodule
 }

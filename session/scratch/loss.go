@@ -14,14 +14,13 @@ import (
 	"stepbox/policy/git"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
-	"stepbox/session/frozen"
 )
 
 // What a merge of the agent's commits takes from a branch of the person's, or adds to it, is
-// told by two trees: that of the branch, and that which git makes of it when it merges, see
-// merged. A file that goes, and that neither the person let go of nor what is to be applied
-// deletes, is one that nobody would see go before the merge: because the agent's git left it
-// out, whatever was run, or because that change isn't chosen. For what it writes see unseen.
+// told by trees: that of the branch, and that which git makes of it when it merges, see merged.
+// Where the agent has them checked out, all that the merge leaves otherwise than the plan does is
+// told, see beyond. Of others the plan has nothing: there it is files that go, and neither the
+// person let go of nor what is to be applied deletes, and what is put back to an earlier state.
 
 // Bounds of a comparison.
 const (
@@ -35,14 +34,13 @@ const (
 type Shown struct {
 	Deletes func(path string) bool
 
-	// Writes says whether all that there is to be written has it, chosen or not. Of a file
-	// that both changed, with says whether that could make a text of it, had the session the
-	// content given.
-	Writes func(path string) (is bool, with func(content []byte, makes func(text []byte) bool) bool)
+	// Writes is what a file becomes once all that there is to be written is, chosen or not; nil if
+	// nothing writes it. Of a text that both changed it has both, and the session's where they meet.
+	Writes func(path string) (*manifest.Entry, error)
 }
 
 // losses is what a merge would take.
-type losses struct{ over, left, hidden, bare, older, again, kept, unseen, ignored, may []string }
+type losses struct{ over, left, otherwise, older, ignored, may []string }
 
 // branch is what may be merged into.
 type branch struct {
@@ -95,13 +93,9 @@ func (l *losses) words(name string) (out []string) {
 		does  string
 	}{
 		{l.over, "writes over %s that git has no copy of"},
-		{l.hidden, "deletes %s that the agent wasn't shown"},
-		{l.bare, "writes %s as the agent was shown it, without its secrets"},
 		{l.left, "deletes %s that this plan doesn't"},
+		{l.otherwise, "leaves %s otherwise than this plan"},
 		{l.older, "puts %s back to what had been there before"},
-		{l.again, "brings lines of %s back that were taken off it since"},
-		{l.kept, "takes from %s what the session's files keep"},
-		{l.unseen, "writes %s that this plan doesn't"},
 		{l.ignored, "has %s that git ignores there"},
 		{l.may, "may change %s that both sides changed"},
 	} {
@@ -144,58 +138,43 @@ func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip) (l lo
 	none := hex.EncodeToString(git.Object("tree", 0, len(t.hash)/2).Sum(nil))
 	b.hash = cmp.Or(b.hash, none)
 	list, may, err := a.merged(ctx, b, t.hash, none)
+	plain, planned := list, b.out && t.head
+	if planned && err == nil {
+		list, may, err = a.beyond(ctx, shown, b, t.hash, none, plain)
+	}
 	if err != nil {
 		return l, err
 	}
 	l.may = may
-	var written []differs
-	for _, d := range list {
-		switch {
-		case d.asked:
-		case d.gone():
-			a.deletes(&l, shown, b, d.path)
-		default:
-			written = append(written, d)
-		}
+	written := a.deleted(&l, shown, b, list)
+	if b.out {
+		l.over, err = a.overwritten(ctx, b.hash, t.hash, plain)
 	}
-	a.asks, a.ahead = written, nil
-	if l.bare, err = a.bare(written); err == nil && b.hash != none {
+	if planned && err == nil {
+		err = a.others(ctx, &l, written)
+		written = slices.DeleteFunc(written, func(d differs) bool { return d.to != modeSubmodule })
+	}
+	if b.hash != none && err == nil {
 		l.older, err = a.older(ctx, b.hash, written)
-		l.again, err = a.again(ctx, err, b.hash, t.hash, written)
-	}
-	if err == nil && b.out {
-		err = a.here(ctx, &l, shown, b, t, list, written)
 	}
 	return l, err
 }
 
-// bare are the paths of settings that the session has without their secrets, and that a tip
-// changes: what the agent's git took for a change may be just that.
-func (a *apart) bare(written []differs) (out []string, err error) {
-	if a.s.cfg.Folder == "" {
-		return nil, nil
-	}
-	taken, _, err := frozen.Load(a.s.cfg.Folder)
-	for _, d := range written {
-		if in, shown := a.s.inProject(a.r, d.path); shown && !d.made() && slices.Contains(taken.Redacted, in) {
-			out = append(out, d.path)
+// deleted notes the files that a merge deletes unasked, unless what is shown beside it deletes them,
+// or the person has; and lists those that it writes.
+func (a *apart) deleted(l *losses, plan Shown, b branch, list []differs) (written []differs) {
+	for _, d := range list {
+		in, shown := a.s.inProject(a.r, d.path)
+		switch {
+		case d.asked:
+		case !d.gone():
+			written = append(written, d)
+		case shown && plan.Deletes(in), b.out && a.noted.letGo(a.s.root(a.r), d.path):
+		default:
+			l.left = append(l.left, d.path)
 		}
 	}
-	return out, err
-}
-
-// deletes notes a file that a tip lacks, unless what is shown beside it deletes it, or the
-// person has.
-func (a *apart) deletes(l *losses, plan Shown, b branch, p string) {
-	in, shown := a.s.inProject(a.r, p)
-	hidden := func(h string) bool { return in == h || strings.HasPrefix(in, h+"/") }
-	switch {
-	case shown && plan.Deletes(in) || b.out && a.noted.letGo(a.s.root(a.r), p):
-	case !shown || slices.ContainsFunc(a.s.cfg.Hidden, hidden):
-		l.hidden = append(l.hidden, p)
-	default:
-		l.left = append(l.left, p)
-	}
+	return written
 }
 
 // older are the paths at which a tip has what an earlier commit of the branch had there, the

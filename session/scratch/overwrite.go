@@ -49,47 +49,34 @@ func (a *apart) overwritten(ctx context.Context, branch, tip string, list []diff
 			out = append(out, at)
 		}
 	}
-	is, err := a.ignored(ctx, root, slices.Clone(out)), a.ruled(ctx, branch, len(out) > 0)
-	return slices.DeleteFunc(out, func(p string) bool { return !slices.Contains(is, p) && !ruledAbove(a.rules, p) }), err
+	return a.unrefused(ctx, branch, root, out)
 }
 
-// ruledAbove says whether rules of some folders may be about a path.
-func ruledAbove(folders map[string]bool, p string) bool {
-	for p != "." {
-		if p = path.Dir(p); folders[p] {
-			return true
-		}
+// unrefused are those over which git may write by then without a word.
+func (a *apart) unrefused(ctx context.Context, branch, root string, paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		return nil, nil
 	}
-	return false
+	if ruled, err := a.ruled(ctx, branch); ruled || err != nil {
+		return paths, err
+	}
+	return a.ignored(ctx, root, paths), nil
 }
 
-// ruled finds them: what the session has there may be applied before, and another tip be merged.
-func (a *apart) ruled(ctx context.Context, branch string, asked bool) error {
-	if !asked || a.rules != nil {
-		return nil
-	}
-	a.rules = map[string]bool{}
+// ruled says whether the session, or what it committed, changes any rules of what git ignores: what
+// has them may be applied or merged before a tip is.
+func (a *apart) ruled(ctx context.Context, branch string) (bool, error) {
 	for p := range a.state.All() {
-		if in, err := filepath.Rel(a.s.root(a.r), filepath.Join(a.s.cfg.Workspace, p)); err == nil && path.Base(p) == ignoring {
-			a.rules[path.Dir(in)] = true
+		if path.Base(p) == ignoring {
+			return true, nil
 		}
 	}
 	var tips strings.Builder
 	for _, t := range a.r.tips {
 		tips.WriteString(t.hash + "\n")
 	}
-	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n"), "rev-list", "--stdin")
-	if err == nil {
-		var list []differs
-		list, err = a.changes(ctx, commits, "-m", "--", ":(glob)**/"+ignoring)
-		for _, d := range list {
-			a.rules[path.Dir(d.path)] = true
-		}
-	}
-	if err != nil {
-		a.rules = nil // or the next tip would go by half of them
-	}
-	return err
+	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n--\n:(glob)**/"+ignoring+"\n"), "rev-list", "--max-count=1", "--stdin")
+	return len(commits) > 0, err
 }
 
 // ignored are those of a working tree's paths that git ignores: it refuses to write over

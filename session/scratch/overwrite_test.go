@@ -63,7 +63,7 @@ func TestWhatAMergeWouldWriteOver(t *testing.T) {
 		"a file below a link":               {`rm link; mkdir link; echo f >link/x; git add -f link`, over + "link"},
 		"what git refuses":                  {`rm -r seen; echo theirs >seen; git add seen`, ""},
 		"what it ignores by then":           {`rm -r seen; echo seen >>.gitignore; git add .gitignore; git commit -qm y; echo theirs >seen; git add -f seen`, over + "seen/file"},
-		"what it doesn't by then":           {`rm -r seen; printf '%s\n' '!seen' >many/.gitignore; git add -f many/.gitignore; git commit -qm y; echo theirs >seen; git add -f seen`, ""},
+		"what it doesn't by then":           {`rm -r seen; printf '%s\n' '!seen' >many/.gitignore; git add -f many/.gitignore; git commit -qm y; echo theirs >seen; git add -f seen`, over + "seen/file"},
 		"what another branch has it ignore": {`git switch -qc topic; echo seen >>.gitignore; git commit -qam y; git switch -q main; rm -r seen; echo theirs >seen; git add seen`, over + "seen/file"},
 		"what the plan has it ignore":       {`rm -r seen; echo theirs >seen; git add seen; git commit -qm x; echo seen >>.gitignore; exit`, over + "seen/file"},
 		"one that goes again":               {`echo FAKE >.env; git add -f .env; git commit -qm mid; git rm -q --cached .env; git add new`, over + ".env"},

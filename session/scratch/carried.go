@@ -1,0 +1,211 @@
+package scratch
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stepbox/policy/git"
+	"stepbox/runner/overlay/content"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/files"
+)
+
+// carried is what leads to the commit that carriedOut makes.
+const carried = "refs/carried"
+
+// carriedOut is a commit that has, on top of a branch, what a plan and the working tree have of all
+// that a tip changes; the branch itself if it has that.
+func (a *apart) carriedOut(ctx context.Context, plan Shown, branch, tip, none string, plain []differs) (string, error) {
+	all, err := a.touched(ctx, branch, tip, none, plain)
+	c := &carrier{apart: a, plan: plan, planned: map[string]*manifest.Entry{}}
+	for _, d := range all {
+		if err = cmp.Or(err, context.Cause(ctx)); err == nil {
+			err = c.look(d)
+		}
+	}
+	filtered := a.attributed(ctx, c.unsure, "filter", "ident", "working-tree-encoding")
+	c.have = slices.DeleteFunc(c.have, func(d differs) bool { return slices.Contains(filtered, d.path) })
+	if len(c.gone)+len(c.have) == 0 || err != nil {
+		return branch, err
+	}
+	return carried, c.commit(ctx, strings.TrimPrefix(branch, none))
+}
+
+// touched lists all files that a tip changes as a branch has them before, and what else a merge does.
+func (a *apart) touched(ctx context.Context, branch, tip, none string, plain []differs) (out []differs, err error) {
+	base, err := a.base(ctx, branch, tip, none)
+	changed, err := a.trees(ctx, err, base, tip)
+	between, err := a.trees(ctx, err, branch, tip)
+	all := make(map[string]differs, len(changed))
+	for _, d := range changed {
+		d.was, d.from = d.is, d.to // the branch has that as well, unless they differ
+		all[d.path] = d
+	}
+	for _, d := range between {
+		if _, is := all[d.path]; is {
+			all[d.path] = d
+		}
+	}
+	maps.Copy(all, byPath(plain))
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		if isLocal(all[path]) {
+			out = append(out, all[path])
+		}
+	}
+	return out, err
+}
+
+// carrier makes such a commit: see git-fast-import(1).
+type carrier struct {
+	*apart
+	plan    Shown
+	planned map[string]*manifest.Entry // by path, what the plan writes
+	have    []differs                  // files that are the plan's, or else those of the working tree
+	unsure  []string                   // of those, what a filter may make the branch's
+	gone    []string
+	out     *bufio.Writer // an error stays until it is flushed
+}
+
+// look finds out what there is at a path.
+func (c *carrier) look(d differs) error {
+	in, shown := c.s.inProject(c.r, d.path)
+	if shown {
+		switch e, err := c.plan.Writes(in); {
+		case err != nil:
+			return err
+		case e != nil:
+			c.planned[d.path] = e
+			c.have = append(c.have, d)
+			return nil
+		}
+	}
+	if shown && c.plan.Deletes(in) {
+		c.gone = append(c.gone, d.path)
+	} else if !d.made() {
+		c.lookAt(c.s.root(c.r), d)
+	}
+	return nil
+}
+
+// lookAt is that of a file of the branch's that no plan has anything of.
+func (c *carrier) lookAt(root string, d differs) {
+	info, err := os.Lstat(filepath.Join(root, d.path))
+	same, sure := c.noted.stands(root, d)
+	switch {
+	case err == nil && modeOf(info.Mode()) == "", err != nil && c.noted.letGo(root, d.path):
+		c.gone = append(c.gone, d.path)
+	case !same:
+		c.have = append(c.have, d)
+		if !sure {
+			c.unsure = append(c.unsure, d.path)
+		}
+	}
+}
+
+// commit makes it, on top of another; of none if that is "".
+func (c *carrier) commit(ctx context.Context, on string) error {
+	file, err := os.Create(filepath.Join(c.dir, "import"))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	c.out = bufio.NewWriter(file)
+	c.say("commit %s\ncommitter x <x> 0 +0000\ndata 0\n", carried)
+	if on != "" {
+		c.say("from %s\n", on)
+	}
+	for _, path := range c.gone {
+		c.say("D %s\n", imported(path))
+	}
+	for _, d := range c.have {
+		if err == nil {
+			err = c.write(ctx, d)
+		}
+	}
+	if err = cmp.Or(err, c.out.Flush()); err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		_, err = c.git(ctx, file, "fast-import", "--quiet", "--force")
+	}
+	return err
+}
+
+func (c *carrier) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format, args...) }
+
+// write adds a file, by the name that git has for what the tip has there if it is that.
+func (c *carrier) write(ctx context.Context, d differs) error {
+	e := c.planned[d.path]
+	if e != nil && e.Size > maxBlob {
+		r, err := content.Open(ctx, files.Bodies{Store: c.s.cfg.Store}, e.Hash, e.Size)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return c.inline(entryMode(e), d.path, r, e.Size)
+	}
+	mode, text, err := c.read(ctx, e, d.path)
+	if err != nil {
+		return err
+	}
+	if name, _ := hex.DecodeString(d.is); git.Holds(text, name) { // it is git's
+		c.say("M %s %s %s\n", mode, d.is, imported(d.path))
+		return nil
+	}
+	text = c.asStored(ctx, d.path, text)
+	return c.inline(mode, d.path, bytes.NewReader(text), int64(len(text)))
+}
+
+func (c *carrier) inline(mode, path string, r io.Reader, size int64) error {
+	c.say("M %s inline %s\ndata %d\n", mode, imported(path), size)
+	_, err := io.CopyN(c.out, r, size)
+	return cmp.Or(err, c.out.WriteByte('\n'))
+}
+
+// read reads a file, or a link: what is planned, or else what the working tree has.
+func (c *carrier) read(ctx context.Context, planned *manifest.Entry, path string) (mode string, text []byte, err error) {
+	if planned != nil {
+		text, err = c.text(ctx, planned)
+		return entryMode(planned), text, err
+	}
+	file := filepath.Join(c.s.root(c.r), path)
+	info, err := os.Lstat(file)
+	if err != nil {
+		return "", nil, err
+	}
+	if mode = modeOf(info.Mode()); info.Mode()&fs.ModeSymlink != 0 {
+		target, err := os.Readlink(file)
+		return mode, []byte(target), err
+	}
+	text, err = git.ReadFile(file, maxBlob)
+	return mode, text, err
+}
+
+// asStored is a text with the ends of lines that git stores where it writes others.
+func (c *carrier) asStored(ctx context.Context, path string, text []byte) []byte {
+	ends := []byte("\r\n")
+	if !bytes.Contains(text, ends) {
+		return text
+	}
+	said, err := c.working(ctx, nil, "ls-files", "--eol", "--", ":(top,literal)"+path)
+	if err != nil || !bytes.HasPrefix(said, []byte("i/lf ")) {
+		return text
+	}
+	return bytes.ReplaceAll(text, ends, []byte("\n"))
+}
+
+// imported is a path as git-fast-import(1) reads it.
+func imported(path string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
+}
