@@ -37,7 +37,7 @@ func TestWhatAPlanLeavesOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
 	r.commitAll("")
-	state := r.agent(asAda + `git rm -q a.txt b.txt; git commit -qm x`)
+	state := r.layer(asAda + `git rm -q a.txt b.txt; git commit -qm x`)
 	got, err := r.Commits(t.Context(), state, Shown{Deletes: func(p string) bool { return p == "a.txt" }, Writes: nothing})
 	r.must(err)
 	if len(got.List) != 1 || got.List[0].Danger != "merged into main it deletes 1 file that this plan doesn't: b.txt" {
@@ -73,7 +73,7 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 			r.git("", "add", "-A")
 			r.git("", "commit", "-qm", "second")
 			r.cfg.Hidden = []string{"key.txt"}
-			state := r.agent(asAda + "git config advice.addEmptyPathspec false; git update-index --skip-worktree key.txt; " + test.does)
+			state := r.layer(asAda + "git config advice.addEmptyPathspec false; git update-index --skip-worktree key.txt; " + test.does)
 			got, err := r.fetched("s1", state)
 			r.must(err)
 			if len(got.List) == 0 || got.List[0].Danger != test.want || len(got.Notes) > 0 {
@@ -276,7 +276,7 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 			r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n"})
 			r.commitAll("")
 			test.before(r)
-			state := r.agent(asAda + test.does + "; git commit -qm x")
+			state := r.layer(asAda + test.does + "; git commit -qm x")
 			test.after(r)
 			got, err := r.Commits(t.Context(), state, whole(state))
 			r.must(err)
@@ -295,7 +295,7 @@ func TestWhatAnOlderGitWouldMerge(t *testing.T) {
 	for _, name := range []string{"c.txt", "d.txt", "e.txt"} {
 		r.write(name, "thrown away\n")
 	}
-	state := r.agent(asAda + "echo two >a.txt; echo mine >f.txt; git rm -q b.txt; git commit -qam x")
+	state := r.layer(asAda + "echo two >a.txt; echo mine >f.txt; git rm -q b.txt; git commit -qam x")
 	for name, text := range map[string]string{"a.txt": "mine\n", "b.txt": "mine\n", "c.txt": "c\n", "d.txt": "mine\n", "f.txt": "mine\n"} {
 		r.write(name, text)
 	}
@@ -333,7 +333,7 @@ func TestNoMergeDriverRuns(t *testing.T) {
 	for _, name := range []string{"c.txt", "d.txt"} {
 		r.write(name, "thrown away\n")
 	}
-	state := r.agent(asAda + "git commit -qam x")
+	state := r.layer(asAda + "git commit -qam x")
 	for _, name := range []string{"c.txt", "d.txt"} {
 		r.write(name, "mine\n")
 	}
@@ -365,7 +365,7 @@ func TestModesAndSubmodulesThatArePutBack(t *testing.T) {
 			r.git("lib", "commit", "-qm", "more", "--allow-empty")
 			r.must(os.Chmod(filepath.Join(r.project, "a.txt"), 0o755))
 			r.git("", "commit", "-qam", "second")
-			state := r.agent(asAda + test.does + "; git commit -qm x")
+			state := r.layer(asAda + test.does + "; git commit -qm x")
 			got, err := r.Commits(t.Context(), state, whole(state))
 			r.must(err)
 			want := test.want
@@ -385,7 +385,7 @@ func TestWhatAMergeWouldTakeFromOtherBranches(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n"})
 	r.commitAll("")
-	state := r.agent(asAda + `git rm -q --cached b.txt c.txt; git commit -qm x`)
+	state := r.layer(asAda + `git rm -q --cached b.txt c.txt; git commit -qm x`)
 	r.git("", "rm", "-q", "c.txt")
 	r.git("", "commit", "-qm", "c goes")
 	r.git("", "switch", "-qc", "side")
@@ -403,7 +403,7 @@ func TestWhatABranchWithinAnotherWouldTake(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
 	r.commitAll("")
-	state := r.agent(asAda + `git rm -q --cached b.txt; git commit -qm without; git branch z; git add b.txt; git commit -qm with`)
+	state := r.layer(asAda + `git rm -q --cached b.txt; git commit -qm without; git branch z; git add b.txt; git commit -qm with`)
 	got, err := r.Commits(t.Context(), state, whole(state))
 	r.must(err)
 	if len(got.List) != 2 || got.List[0].Danger != "" || !strings.Contains(got.List[1].Danger, "b.txt") {
@@ -420,7 +420,7 @@ func TestWhatCantBeComparedIsSaid(t *testing.T) {
 			r := newRepository(t)
 			r.write("bin/README", "x")
 			r.cfg.Env[0] = "PATH=" + filepath.Join(r.project, "bin") + ":" + strings.TrimPrefix(r.cfg.Env[0], "PATH=")
-			state := r.agent(asAda + `/usr/bin/git commit -qm work --allow-empty
+			state := r.layer(asAda + `/usr/bin/git commit -qm work --allow-empty
 				printf '#!/bin/bash\ncase "$*" in *" pack-objects "*) %s;; *) exec /usr/bin/git "$@";; esac\n' '` + does + `' >bin/git; chmod +x bin/git`)
 			got, err := r.Commits(t.Context(), state, whole(state))
 			r.must(err)
@@ -461,7 +461,7 @@ func TestWhatIsntCheckedOut(t *testing.T) {
 			r := newRig(t, map[string]string{"in/a.txt": "a\n", "out/b.txt": "b\n"})
 			r.commitAll("")
 			test.before(r)
-			r.saysOf(r.agent(asAda+`export GIT_INDEX_FILE=/tmp/index; echo a2 >in/a.txt; git add -A; git commit -qm x`), test.want)
+			r.saysOf(r.layer(asAda+`export GIT_INDEX_FILE=/tmp/index; echo a2 >in/a.txt; git add -A; git commit -qm x`), test.want)
 		})
 	}
 }
@@ -492,7 +492,7 @@ func TestWhatTheFilesKeep(t *testing.T) {
 			r := newRig(t, map[string]string{"a.txt": text})
 			r.must(os.Chmod(filepath.Join(r.project, "a.txt"), 0o755))
 			r.commitAll("")
-			r.saysOf(r.agent(asAda+test.does), test.want)
+			r.saysOf(r.layer(asAda+test.does), test.want)
 		})
 	}
 }
@@ -512,7 +512,7 @@ func TestWhatSettingsMerge(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, map[string]string{"a.txt": "one\n"})
 			r.commitAll("")
-			state := r.agent(asAda + "echo theirs >a.txt; git commit -qam x; git reset -q --soft HEAD~1; git commit -qm x")
+			state := r.layer(asAda + "echo theirs >a.txt; git commit -qam x; git reset -q --soft HEAD~1; git commit -qm x")
 			r.write("a.txt", "mine\n")
 			r.git("", "commit", "-qam", "mine")
 			r.git("", "config", test.key, test.value)

@@ -75,7 +75,7 @@ func (a *apart) ruled(ctx context.Context, branch string) (bool, error) {
 	for _, t := range a.r.tips {
 		tips.WriteString(t.hash + "\n")
 	}
-	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n--\n:(glob)**/"+ignoring+"\n"), "rev-list", "--max-count=1", "--stdin")
+	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n--\n:(glob)**/"+ignoring+"\n"), "rev-list", "--full-history", "--max-count=1", "--stdin")
 	return len(commits) > 0, err
 }
 

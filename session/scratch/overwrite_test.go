@@ -11,7 +11,7 @@ func TestWhatAMergeWouldWriteOverThatGitHad(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{".env": "SECRET\n", "a.txt": "one\n"})
 	r.commitAll("")
-	state := r.agent(asAda + `echo FAKE >.env; git commit -qam x`)
+	state := r.layer(asAda + `echo FAKE >.env; git commit -qam x`)
 	r.git("", "rm", "-q", "--cached", ".env")
 	r.write(".gitignore", ".env\n")
 	r.git("", "add", ".gitignore")
@@ -39,7 +39,7 @@ func TestWhatIsWrittenOverWithoutAHistory(t *testing.T) {
 			r := newRig(t, map[string]string{".gitignore": ".env\n", "a.txt": "one\n"})
 			test.before(r)
 			r.write(".env", "SECRET\n")
-			state := r.agent(asAda + test.does + `echo FAKE >.env; git add -f .env a.txt; git commit -qm x`)
+			state := r.layer(asAda + test.does + `echo FAKE >.env; git add -f .env a.txt; git commit -qm x`)
 			got, err := r.Commits(t.Context(), state, whole(state))
 			r.must(err)
 			if len(got.List) != 1 || got.List[0].Danger != "merged into "+test.into+" it writes over 1 file that git has no copy of: .env" {
@@ -88,7 +88,7 @@ func TestWhatAMergeWouldWriteOver(t *testing.T) {
 				r.write("many/"+n, n)
 			}
 			r.cfg.Hidden = []string{".env"}
-			state := r.agent(asAda + "umask 022; echo new >new; " + test.does + "; git commit -qm x")
+			state := r.layer(asAda + "umask 022; echo new >new; " + test.does + "; git commit -qm x")
 			got, err := r.Commits(t.Context(), state, whole(state))
 			r.must(err)
 			if len(got.List) == 0 || got.List[0].Danger != test.want || len(got.Notes) > 0 {

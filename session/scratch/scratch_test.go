@@ -1,13 +1,16 @@
 package scratch
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"stepbox/runner/gate"
+	"stepbox/runner/overlay/inode"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
@@ -95,15 +98,41 @@ func (r *rig) agent(command string) *manifest.Manifest {
 	(<-first).Allow(gate.NoExit)
 	exit, err := box.Wait()
 	r.must(err)
-	scanner, err := scan.New(box.Upper(), files.Bodies{Store: r.cfg.Store}, box.OpenUpper)
-	r.must(err)
-	defer scanner.Close()
-	m, _, err := scanner.Scan(r.Context(), scan.Options{})
-	r.must(err)
+	m := r.scan(box.Upper(), box.OpenUpper)
 	r.must(box.Close(r.Context()))
 	if r.said = strings.ReplaceAll(<-done, "\r\n", "\n"); exit.Code != 0 || exit.Signal != "" {
 		r.Fatalf("the agent ended with %+v:\n%s", exit, r.said)
 	}
+	return m
+}
+
+// layer is the state that a command leaves in a layer over the project, with a /tmp of its own: what an
+// agent may do, without a sandbox, as far as nothing is hidden from it.
+func (r *rig) layer(command string) *manifest.Manifest {
+	r.Helper()
+	parent := filepath.Dir(r.project)
+	dir, err := os.MkdirTemp(parent, "layer")
+	r.must(err)
+	upper := filepath.Join(dir, "upper")
+	r.must(errors.Join(os.Mkdir(upper, 0o700), os.Mkdir(filepath.Join(dir, "work"), 0o700)))
+	const over = `mount -t overlay overlay -o userxattr,lowerdir=project,upperdir=$1/upper,workdir=$1/work project && cd project && exec bash -c "$2"`
+	cmd := exec.CommandContext(r.Context(), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", over,
+		"sh", filepath.Base(dir), strings.ReplaceAll(command, "/tmp/", dir+"/"))
+	cmd.Dir = parent
+	cmd.Env = r.cfg.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.Fatalf("%v:\n%s", err, out)
+	}
+	return r.scan(upper, nil)
+}
+
+func (r *rig) scan(upper string, open inode.Opener) *manifest.Manifest {
+	r.Helper()
+	scanner, err := scan.New(upper, files.Bodies{Store: r.cfg.Store}, open)
+	r.must(err)
+	defer scanner.Close()
+	m, _, err := scanner.Scan(r.Context(), scan.Options{})
+	r.must(err)
 	return m
 }
 
