@@ -154,3 +154,10 @@ func (r *rig) sh(script string) (string, Exit) {
 	r.t.Helper()
 	return r.start("/bin/sh", "-c", script).wait()
 }
+
+// This program's own timers may be late, see box/calm.c; the agent's are as the kernel has them.
+func TestTimersOfAgent(t *testing.T) {
+	if out, _ := newRig(t).sh("cat /proc/self/timerslack_ns"); out != "50000\n" {
+		t.Errorf("the agent's timers may be late by %s", out)
+	}
+}

@@ -4,6 +4,7 @@ package pid1
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +40,7 @@ static pid_t stepbox_spawn(const char *path, char **argv, char **envp, const cha
 	int failure = 0;
 	if (setpgid(0, 0) != 0)
 		failure = errno;
+	prctl(PR_SET_TIMERSLACK, 50000ul, 0, 0, 0); // the kernel's own, which this program's isn't
 	if (!failure && tty >= 0) {
 		// All signals are blocked, so a background group may do this.
 		if (tcsetpgrp(tty, getpid()) != 0)
