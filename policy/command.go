@@ -77,8 +77,9 @@ type reading struct {
 // called by, and so may not choose by which name its arguments are understood.
 func readings(called []string, args []word) (out []reading) {
 	for _, n := range called {
-		if stem, first, ok := strings.Cut(n, "-"); ok && grammar()[stem] != nil && grammar()[stem].Stem {
-			out = append(out, reading{called: []string{stem}, g: grammar()[stem], args: append(words([]string{first}), args...)})
+		stem, first, ok := strings.Cut(n, "-")
+		if read := grammar()[stem]; ok && read != nil && read().Stem {
+			out = append(out, reading{called: []string{stem}, g: read(), args: append(words([]string{first}), args...)})
 		}
 	}
 	plain := reading{called: called, g: noGrammar, args: args}

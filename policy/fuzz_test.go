@@ -180,7 +180,8 @@ func TestAnyArguments(t *testing.T) {
 	}
 	for _, name := range names {
 		known := words
-		if g := grammar()[name]; g != nil {
+		if read := grammar()[name]; read != nil {
+			g := read()
 			known = slices.Concat(words, g.Values, g.Flags)
 			if g.Runs != nil {
 				known = slices.Concat(known, g.Runs.After, g.Runs.Scripts, g.Runs.Split, g.Runs.Lookup)

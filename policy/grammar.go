@@ -54,25 +54,23 @@ type runs struct {
 }
 
 //go:embed grammar.yaml
-var grammarYAML []byte
+var grammarYAML string
 
-var grammar = sync.OnceValue(func() map[string]*program {
-	var f struct {
-		Programs []struct {
-			Names   []string `yaml:"names"`
-			Program program  `yaml:",inline"`
-		} `yaml:"programs"`
-	}
-	if err := Decode("grammar.yaml", grammarYAML, &f); err != nil {
-		panic(err) // the file is part of the program, and tested
-	}
-	out := map[string]*program{}
-	for i := range f.Programs {
-		for _, n := range f.Programs[i].Names {
-			if out[n] != nil {
-				panic("grammar.yaml has " + n + " twice")
+// grammar is what reads each program's entry, by its names. Reading all of them takes
+// longer than anything else that a session's start has to parse, and few are asked for.
+var grammar = sync.OnceValue(func() map[string]func() *program {
+	out := map[string]func() *program{}
+	for _, entry := range strings.Split(grammarYAML, "\n  - names: [")[1:] {
+		names, says, _ := strings.Cut(entry, "]\n")
+		read := sync.OnceValue(func() *program {
+			p := &program{}
+			if err := Decode("grammar.yaml", []byte(says), p); err != nil {
+				panic(err) // the file is part of the program, and tested
 			}
-			out[n] = &f.Programs[i].Program
+			return p
+		})
+		for name := range strings.SplitSeq(names, ", ") {
+			out[name] = read
 		}
 	}
 	return out
@@ -92,12 +90,12 @@ func grammarOf(names []string) *program {
 	g := grammar()
 	for _, n := range names {
 		n = cmp.Or(usual[n], n)
-		if p := g[n]; p != nil {
-			return p
+		if read := g[n]; read != nil {
+			return read()
 		}
 		// python3.12, bash5 and the like
-		if p := g[strings.TrimRight(n, "0123456789.-")]; p != nil && n != "" {
-			return p
+		if read := g[strings.TrimRight(n, "0123456789.-")]; read != nil && n != "" {
+			return read()
 		}
 	}
 	return noGrammar

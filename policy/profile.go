@@ -91,8 +91,7 @@ type matchFile struct {
 }
 
 // is says whether a program is the agent itself.
-func (p *Profile) is(argv []string, resolved string) bool {
-	m := &p.file.Match
+func (m *matchFile) is(argv []string, resolved string) bool {
 	if len(argv) == 0 || slices.Contains(m.Faces, path.Base(argv[0])) {
 		return false
 	}
@@ -144,7 +143,7 @@ func (p *Profile) Self(c Command) bool {
 	if i > 1 && slices.ContainsFunc(argv[1:i], func(o string) bool { return !harmlessOption(o) }) {
 		return false
 	}
-	if !p.is(argv, c.Program) {
+	if !m.is(argv, c.Program) {
 		return false
 	}
 	if i > 0 && path.IsAbs(argv[i]) {

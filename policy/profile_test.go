@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,39 @@ import (
 	"stepbox/session/e2e/must"
 )
 
+// anywhere is a match without where in its file it stands.
+func anywhere(m matchFile) matchFile {
+	for _, l := range []*textList{&m.Paths, &m.Modes} {
+		*l = slices.Clone(*l)
+		for i := range *l {
+			(*l)[i].place = place{}
+		}
+	}
+	return m
+}
+
+// TestGrammar: what is read of each program by itself is what the whole file says.
+func TestGrammar(t *testing.T) {
+	var f struct {
+		Programs []struct {
+			Names   []string `yaml:"names"`
+			Program program  `yaml:",inline"`
+		} `yaml:"programs"`
+	}
+	must.OK(t, Decode("grammar.yaml", []byte(grammarYAML), &f))
+	known := 0
+	for _, p := range f.Programs {
+		for _, n := range p.Names {
+			if known++; !reflect.DeepEqual(grammar()[n](), &p.Program) {
+				t.Errorf("%s: %+v, want %+v", n, grammar()[n](), p.Program)
+			}
+		}
+	}
+	if len(grammar()) != known {
+		t.Errorf("%d names, and %d of them are different", known, len(grammar()))
+	}
+}
+
 func TestProfilesParse(t *testing.T) {
 	var got []string
 	for _, p := range BuiltinProfiles().All() {
@@ -25,6 +59,11 @@ func TestProfilesParse(t *testing.T) {
 	}
 	if len(passing()) == 0 || len(grammar()) == 0 {
 		t.Error("the other files are empty")
+	}
+	for _, k := range BuiltinProfiles().list {
+		if p := k.whole(); k.name != p.Name || !reflect.DeepEqual(anywhere(*k.match), anywhere(p.file.Match)) {
+			t.Errorf("%s is looked for as %s, %+v", p.Name, k.name, *k.match)
+		}
 	}
 	for _, p := range BuiltinProfiles().All() {
 		if p.Title == "" || p.file.Agent && p.Title == p.Name {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"maps"
@@ -16,8 +17,17 @@ var profileFiles embed.FS
 // Profiles are the kinds of agents that are known. A set is immutable; nil is the
 // built-in one.
 type Profiles struct {
-	list    []*Profile // the person's own first
-	generic *Profile   // of programs that nobody knows
+	list    []candidate // the person's own first
+	generic *Profile    // of programs that nobody knows
+}
+
+// candidate is a profile as it is looked for. The rest of a built-in one is read when it is
+// needed: a session has use for one or two, and reading all took a tenth of its start.
+type candidate struct {
+	name  string
+	match *matchFile
+	own   bool
+	whole func() *Profile
 }
 
 // BuiltinProfiles are those that are part of the program.
@@ -33,18 +43,36 @@ var BuiltinProfiles = sync.OnceValue(func() *Profiles {
 		if err != nil {
 			panic(err)
 		}
-		p, err := ParseProfile(file, data)
-		if err != nil {
-			panic(err)
-		}
-		if p.Name == generic {
-			ps.generic = p
+		k := candidate{name: strings.TrimSuffix(e.Name(), ".yaml"), match: &matchFile{}, whole: sync.OnceValue(func() *Profile {
+			p, err := ParseProfile(file, data)
+			if err != nil {
+				panic(err)
+			}
+			return p
+		})}
+		if k.name == generic {
+			ps.generic = k.whole()
 			continue
 		}
-		ps.list = append(ps.list, p)
+		if err := Decode(file, below(data, "match"), k.match); err != nil {
+			panic(err)
+		}
+		ps.list = append(ps.list, k)
 	}
 	return ps
 })
+
+// below is what stands indented below a key of a file.
+func below(data []byte, key string) (out []byte) {
+	_, rest, _ := bytes.Cut(data, []byte("\n"+key+":\n"))
+	for line := range bytes.Lines(rest) {
+		if line[0] != ' ' {
+			break
+		}
+		out = append(out, line...)
+	}
+	return out
+}
 
 // generic is the profile's name of programs that nobody knows.
 const generic = "generic"
@@ -53,10 +81,13 @@ const generic = "generic"
 // its place.
 func (ps *Profiles) With(own ...*Profile) *Profiles {
 	ps = ps.orBuiltin()
-	out := &Profiles{list: slices.Clone(own), generic: ps.generic}
-	for _, p := range ps.list {
-		if !slices.ContainsFunc(own, func(o *Profile) bool { return o.Name == p.Name }) {
-			out.list = append(out.list, p)
+	out := &Profiles{generic: ps.generic}
+	for _, p := range own {
+		out.list = append(out.list, candidate{p.Name, &p.file.Match, p.File != "", func() *Profile { return p }})
+	}
+	for _, k := range ps.list {
+		if !slices.ContainsFunc(own, func(o *Profile) bool { return o.Name == k.name }) {
+			out.list = append(out.list, k)
 		}
 	}
 	return out
@@ -74,9 +105,9 @@ func (ps *Profiles) orBuiltin() *Profiles {
 // knows, get "generic". So do the helpers that an agent's file also is, under other names.
 func (ps *Profiles) For(argv []string, resolved string) *Profile {
 	ps = ps.orBuiltin()
-	for _, p := range ps.list {
-		if p.is(argv, resolved) {
-			return p
+	for _, k := range ps.list {
+		if k.match.is(argv, resolved) {
+			return k.whole()
 		}
 	}
 	return ps.generic
@@ -86,13 +117,13 @@ func (ps *Profiles) For(argv []string, resolved string) *Profile {
 // for a program: nobody said which of them counts.
 func (ps *Profiles) Clash(argv []string, resolved string) error {
 	var first *Profile
-	for _, p := range ps.orBuiltin().list {
+	for _, k := range ps.orBuiltin().list {
 		switch {
-		case p.File == "" || !p.is(argv, resolved):
+		case !k.own || !k.match.is(argv, resolved):
 		case first == nil:
-			first = p
+			first = k.whole()
 		default:
-			return fmt.Errorf("%s and %s are both for this program: change what one of them matches, or remove it", first.File, p.File)
+			return fmt.Errorf("%s and %s are both for this program: change what one of them matches, or remove it", first.File, k.whole().File)
 		}
 	}
 	return nil
@@ -101,27 +132,34 @@ func (ps *Profiles) Clash(argv []string, resolved string) error {
 // Named is a profile by its name; "" is the one of programs that nobody knows. nil: there
 // is none of that name.
 func (ps *Profiles) Named(name string) *Profile {
-	for _, p := range ps.All() {
-		if p.Name == name || name == "" && p.Name == generic {
-			return p
+	ps = ps.orBuiltin()
+	for _, k := range ps.list {
+		if k.name == name {
+			return k.whole()
 		}
+	}
+	if name == "" || name == generic {
+		return ps.generic
 	}
 	return nil
 }
 
 // All lists them, generic last.
-func (ps *Profiles) All() []*Profile {
+func (ps *Profiles) All() (all []*Profile) {
 	ps = ps.orBuiltin()
-	return append(slices.Clip(ps.list), ps.generic)
+	for _, k := range ps.list {
+		all = append(all, k.whole())
+	}
+	return append(all, ps.generic)
 }
 
 // Names lists them.
 func (ps *Profiles) Names() string {
 	var names []string
-	for _, p := range ps.All() {
-		names = append(names, p.Name)
+	for _, k := range ps.orBuiltin().list {
+		names = append(names, k.name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(append(names, generic), ", ")
 }
 
 // OwnProfile reads a person's own profile. Beside what is wrong in any, one is refused
@@ -140,7 +178,7 @@ func OwnProfile(file string, data []byte) (*Profile, error) {
 func (p *Profile) MayBe(argv []string, resolved string) bool {
 	m := &p.file.Match
 	known := len(m.Programs)+len(m.Paths) > 0 && m.narrow(p.Name) == nil
-	return !known || p.is(argv, resolved)
+	return !known || m.is(argv, resolved)
 }
 
 // anything are files whose names nobody chose: what matches one matches everything.

@@ -23,7 +23,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stepbox/policy"
 	"stepbox/runner"
 	"stepbox/runner/holder"
 	"stepbox/runner/overlay/manifest"
@@ -262,7 +261,6 @@ func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 
 // start makes the session and its socket; finish serves it until its end.
 func start(ctx context.Context, in io.Reader) (_ *session.Session, finish func(context.Context) error, err error) {
-	go policy.BuiltinProfiles() // parsing them takes as long as opening the store does
 	var req Request
 	if err := json.NewDecoder(io.LimitReader(in, 16<<20)).Decode(&req); err != nil {
 		return nil, nil, fmt.Errorf("cannot read what to run: %w", err)
