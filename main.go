@@ -102,14 +102,20 @@ func supervise() int {
 
 // command is the root with all its commands.
 func command() *cobra.Command {
+	version := false
 	root := &cobra.Command{
 		Use:   "stepbox",
 		Short: "Supervise terminal agents: step, approve, deny, roll back, replay",
 		Long: "Stepbox runs a terminal agent in a rootless sandbox and puts you in charge of each thing it does.\n" +
 			"Without a command it shows the home screen: live sessions and history.",
-		Version: api.Build(),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return attach(cmd.Context(), "") },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return tellVersion(cmd, nil)
+			}
+			return attach(cmd.Context(), "")
+		},
 	}
+	root.Flags().BoolVarP(&version, "version", "v", false, "version for stepbox") // the library's prints by a template
 	root.SetOut(cli.Words(os.Stdout))
 	root.SetErr(cli.Words(os.Stderr))
 	cli.Plain(root)
@@ -176,12 +182,13 @@ func doctorCommand() *cobra.Command {
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "stepbox", api.Build())
-			return err
-		},
+		Use: "version", Short: "Print the version", Args: cli.NoArgs, RunE: tellVersion,
 	}
+}
+
+func tellVersion(cmd *cobra.Command, _ []string) error {
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), "stepbox", api.Build())
+	return err
 }
 
 // attach shows a session, or without one the home screen, until the person leaves.

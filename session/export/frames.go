@@ -63,14 +63,14 @@ func (r *run) player() error {
 		return err
 	}
 	if f.lost > 0 {
-		if err := r.part("note", fmt.Sprintf("The player lacks what was printed in %d parts of the record that are damaged; stepbox verify %s says more.", f.lost, r.s.ID)); err != nil {
+		if err := r.note(fmt.Sprintf("The player lacks what was printed in %d parts of the record that are damaged; stepbox verify %s says more.", f.lost, r.s.ID)); err != nil {
 			return err
 		}
 	}
 	if !f.full {
 		return nil
 	}
-	return r.part("note", "The player has only the beginning; --format cast has all.")
+	return r.note("The player has only the beginning; --format cast has all.")
 }
 
 func (f *filmed) take(t take) error {

@@ -6,17 +6,13 @@ import (
 	_ "embed" // what the report is made of
 	"encoding/base64"
 	"fmt"
-	"html/template"
+	"html"
 	"strings"
-	"sync"
 	"time"
 
 	"stepbox/session/api"
 	"stepbox/store"
 )
-
-//go:embed report/report.html
-var reportHTML string
 
 //go:embed report/report.css
 var reportStyle string
@@ -24,9 +20,16 @@ var reportStyle string
 //go:embed report/report.js
 var reportScript string
 
-var reportTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{"line": api.Escape}).Parse(reportHTML))
-})
+// markup is what a page has as it stands here. Whatever else it is made of is text.
+type markup string
+
+// class is an element's, if it has one.
+func class(name string) markup {
+	if name == "" {
+		return ""
+	}
+	return markup(` class="` + html.EscapeString(name) + `"`)
+}
 
 // Bounds of a report, so that a browser can show it. What is left out is said.
 const (
@@ -36,13 +39,7 @@ const (
 )
 
 type (
-	reportFact struct{ Name, Text, Class string }
-	reportHead struct {
-		Policy        string
-		Name, Command string
-		Style         template.CSS
-		Facts         []reportFact
-	}
+	reportFact    struct{ Name, Text, Class string }
 	reportSection struct {
 		ID, Title string
 		Heads     []string
@@ -67,17 +64,14 @@ type (
 
 // html writes a report that needs nothing but itself: the page may run its own script
 // and style alone, by their hashes, and reach nothing. All text of the session goes
-// through the template's escaping, or as JSON that the script shows as text.
+// through put's escaping, or as JSON that the script shows as text.
 func (r *run) html() error {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	head := reportHead{
-		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " + hash(reportScript) + "; style-src " + hash(reportStyle),
-		Name:   r.s.Name, Command: r.s.Command, Style: template.CSS(reportStyle), Facts: r.facts(),
-	}
-	if err := r.part("head", head); err != nil {
+	policy := "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " + hash(reportScript) + "; style-src " + hash(reportStyle)
+	if err := r.head(policy); err != nil {
 		return err
 	}
 	for _, section := range []func() error{r.player, r.actionRows, r.decisionRows, r.attemptRows, r.diffs, r.foot} {
@@ -89,8 +83,98 @@ func (r *run) html() error {
 	return err
 }
 
-func (r *run) part(name string, data any) error {
-	return reportTemplate().ExecuteTemplate(r.out, name, data)
+// put writes a piece of the page with texts in it, as fmt does. html/template would do so
+// as well, but has the linker keep every method of every type: a seventh of the program,
+// which each session's start copies.
+func (r *run) put(piece markup, texts ...any) error {
+	for i, t := range texts {
+		if _, ok := t.(markup); !ok {
+			texts[i] = html.EscapeString(fmt.Sprint(t))
+		}
+	}
+	_, err := fmt.Fprintf(r.out, string(piece), texts...)
+	return err
+}
+
+func (r *run) head(policy string) error {
+	name := api.Escape(r.s.Name)
+	err := r.put(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>%s – Stepbox session</title>
+<style>%s</style>
+</head>
+<body>
+<header>
+<h1>%s</h1>
+<p class="cmd">%s</p>
+<nav><a href="#terminal">Terminal</a><a href="#actions">Actions</a><a href="#decisions">Decisions</a><a href="#network">Network</a><a href="#changes">Changes</a></nav>
+<dl>
+`, policy, name, markup(reportStyle), name, api.Escape(r.s.Command))
+	for _, f := range r.facts() {
+		err = cmp.Or(err, r.put("<dt>%s</dt><dd%s>%s</dd>\n", f.Name, class(f.Class), api.Escape(f.Text)))
+	}
+	return cmp.Or(err, r.put(`</dl>
+</header>
+<main>
+<h2 id="terminal">Terminal</h2>
+<figure id="player">
+<pre id="screen" tabindex="0" aria-label="The terminal"></pre>
+<div id="controls"><button id="play" type="button">Play</button><input id="bar" type="range" min="0" max="0" value="0" aria-label="Moment"><span id="clock"></span>
+<select id="speed" aria-label="Speed"><option value="0.5">½×</option><option value="1" selected>1×</option><option value="2">2×</option><option value="4">4×</option><option value="16">16×</option></select></div>
+</figure>
+`))
+}
+
+// section begins one, with a table if that has a head.
+func (r *run) section(s reportSection) error {
+	err := r.put("<h2 id=\"%s\">%s</h2>\n", s.ID, s.Title)
+	if len(s.Heads) == 0 {
+		return err
+	}
+	err = cmp.Or(err, r.put("<table><thead><tr>"))
+	for _, h := range s.Heads {
+		err = cmp.Or(err, r.put(`<th scope="col">%s</th>`, h))
+	}
+	return cmp.Or(err, r.put("</tr></thead><tbody>\n"))
+}
+
+func (r *run) row(row *reportRow) error {
+	err := r.put(`<tr><td class="n"><button class="at" type="button" data-at="%s">%s</button></td>`, row.Ms, row.Offset)
+	for _, c := range row.Cells {
+		head := markup("")
+		if c.Text != "" {
+			head = markup(` data-head="` + html.EscapeString(c.Head) + `"`)
+		}
+		err = cmp.Or(err, r.put("<td%s%s>%s", class(c.Class), head, api.Escape(c.Text)))
+		for _, more := range c.More {
+			err = cmp.Or(err, r.put("<small>%s</small>", api.Escape(more)))
+		}
+		err = cmp.Or(err, r.put("</td>"))
+	}
+	return cmp.Or(err, r.put("</tr>\n"))
+}
+
+func (r *run) note(text string) error { return r.put("<p class=\"dim\">%s</p>\n", text) }
+
+func (r *run) file(f reportFile) error {
+	open := markup("")
+	if f.Open {
+		open = " open"
+	}
+	err := r.put(`<details%s><summary><span class="cmd">%s</span> <span class="dim">%s</span>`, open, api.Escape(f.Path), api.Escape(f.Words))
+	if f.Counted {
+		err = cmp.Or(err, r.put(` <span class="good">+%s</span> <span class="bad">−%s</span>`, f.Added, f.Removed))
+	}
+	err = cmp.Or(err, r.put("</summary>\n<div class=\"diff cmd\">"))
+	for _, line := range f.Lines {
+		err = cmp.Or(err, r.put("<div%s>%s</div>", class(line.Class), line.Text))
+	}
+	return cmp.Or(err, r.put("</div></details>\n"))
 }
 
 func (r *run) facts() []reportFact {
@@ -144,7 +228,7 @@ func clock(d time.Duration) string {
 // rows writes a table of all resources of a kind, as far as they fit; row is nil for
 // the agent's housekeeping.
 func rows[T any](r *run, section reportSection, kind store.Kind, number func(T) int64, row func(T) *reportRow) error {
-	if err := r.part("section", section); err != nil {
+	if err := r.section(section); err != nil {
 		return err
 	}
 	n, more, upkeep := 0, 0, 0
@@ -162,7 +246,7 @@ func rows[T any](r *run, section reportSection, kind store.Kind, number func(T) 
 		for i := range line.Cells {
 			line.Cells[i].Head = section.Heads[i+1]
 		}
-		return r.part("row", line)
+		return r.row(line)
 	})
 	if err == nil {
 		_, err = r.out.WriteString("</tbody></table>\n")
@@ -180,7 +264,7 @@ func rows[T any](r *run, section reportSection, kind store.Kind, number func(T) 
 	if err != nil || len(notes) == 0 {
 		return err
 	}
-	return r.part("note", strings.Join(notes, " "))
+	return r.note(strings.Join(notes, " "))
 }
 
 func (r *run) actionRows() error {
@@ -257,7 +341,7 @@ func (r *run) attemptRows() error {
 
 // diffs writes what the session changed, as far as it fits.
 func (r *run) diffs() error {
-	if err := r.part("section", reportSection{ID: "changes", Title: "Changes"}); err != nil {
+	if err := r.section(reportSection{ID: "changes", Title: "Changes"}); err != nil {
 		return err
 	}
 	files, lines, more := 0, 0, 0
@@ -275,15 +359,15 @@ func (r *run) diffs() error {
 		f := r.fileOf(d, reportLines-lines)
 		lines += len(f.Lines)
 		f.Open = files <= 20
-		if err := r.part("file", f); err != nil {
+		if err := r.file(f); err != nil {
 			return err
 		}
 	}
 	switch {
 	case files == 0:
-		return r.part("note", "None.")
+		return r.note("None.")
 	case more > 0:
-		return r.part("note", fmt.Sprintf("%d more changed files aren't shown; --format patch has all.", more))
+		return r.note(fmt.Sprintf("%d more changed files aren't shown; --format patch has all.", more))
 	}
 	return nil
 }
@@ -322,5 +406,9 @@ func (r *run) foot() error {
 	for _, s := range r.red.Found() {
 		about = append(about, fmt.Sprintf("Redacted: %d × %s in %s.", s.Count, s.Kind, s.Where))
 	}
-	return r.part("foot", about)
+	err = r.put("</main>\n<footer><h2>About this report</h2>\n")
+	for _, line := range about {
+		err = cmp.Or(err, r.put("<p class=\"dim cmd\">%s</p>\n", api.Escape(line)))
+	}
+	return cmp.Or(err, r.put("</footer>\n"))
 }

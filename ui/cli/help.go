@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -14,51 +16,47 @@ import (
 	"stepbox/ui/topics"
 )
 
-// helpText is how the help of every command reads. It is plain, so that a pipe,
+// helpOf is how the help of every command reads. It is plain, so that a pipe,
 // a screen reader and a terminal get the same, and the usage line stands as it
 // was written: what it says is what the command takes. The flags' texts are broken at
 // the width that every terminal has.
-const helpText = `{{with or .Long .Short}}{{.}}
-{{end}}
-Usage:
-  {{.UseLine}}{{if and .Runnable .HasAvailableSubCommands}}
-  {{.CommandPath}} COMMAND [flags]{{end}}
-{{- if .HasExample}}
-
-Examples:
-{{.Example}}
-{{- end}}
-{{- if .HasAvailableSubCommands}}
-
-Commands:{{range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-{{- end}}
-{{- if .HasAvailableLocalFlags}}
-
-Flags:
-{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
-{{- end}}
-{{- if .HasAvailableSubCommands}}
-
-{{.CommandPath}} COMMAND --help says more of a command.
-{{- end}}
-{{- if not .HasParent}}
-{{.CommandPath}} help TOPIC explains: TOPICS.
-{{- end}}
-`
+func helpOf(c *cobra.Command) string {
+	var b strings.Builder
+	say := func(when bool, format string, a ...any) {
+		if when {
+			fmt.Fprintf(&b, format, a...)
+		}
+	}
+	flags, group, about := c.LocalFlags(), c.HasAvailableSubCommands(), cmp.Or(c.Long, c.Short)
+	say(about != "", "%s\n", about)
+	say(true, "\nUsage:\n  %s", c.UseLine())
+	say(group && c.Runnable(), "\n  %s COMMAND [flags]", c.CommandPath())
+	say(c.HasExample(), "\n\nExamples:\n%s", c.Example)
+	say(group, "\n\nCommands:")
+	for _, sub := range c.Commands() {
+		say(sub.IsAvailableCommand(), "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+	}
+	say(flags.HasAvailableFlags(), "\n\nFlags:\n%s", strings.TrimRightFunc(flags.FlagUsagesWrapped(80), unicode.IsSpace))
+	say(group, "\n\n%s COMMAND --help says more of a command.", c.CommandPath())
+	if !c.HasParent() {
+		var names []string
+		for _, t := range topics.All {
+			names = append(names, t.Name)
+		}
+		say(true, "\n%s help TOPIC explains: %s,\n  %s.", c.CommandPath(), strings.Join(names[:5], ", "), strings.Join(names[5:], ", "))
+	}
+	return b.String() + "\n"
+}
 
 // Plain sets how a root command and all below it speak: errors are the
 // caller's to print, help is plain text.
 func Plain(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
-	var names []string
-	for _, t := range topics.All {
-		names = append(names, t.Name)
-	}
-	text := strings.Replace(helpText, "TOPICS", strings.Join(names[:5], ", ")+",\n  "+strings.Join(names[5:], ", "), 1)
-	root.SetHelpTemplate(text)
-	root.SetUsageTemplate(text)
-	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), helpOf(c)) })
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		_, err := fmt.Fprint(c.OutOrStderr(), helpOf(c))
+		return err
+	})
 }
 
 // others are words by which commands go elsewhere, or what they are about.

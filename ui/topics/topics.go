@@ -7,7 +7,6 @@ import (
 	"embed"
 	"fmt"
 	"strings"
-	"text/template"
 
 	"stepbox/ui/keys"
 )
@@ -51,15 +50,29 @@ func (t Topic) Text() string {
 	if err != nil {
 		return err.Error() // the embedded pages are tested to be there
 	}
-	page, err := template.New(t.Name).Funcs(template.FuncMap{"key": key, "leader": leader}).Parse(string(raw))
 	var b strings.Builder
-	if err == nil {
-		err = page.Execute(&b, nil)
-	}
-	if err != nil {
-		return err.Error()
+	for i, part := range strings.Split(string(raw), "{{") {
+		if call, text, ok := strings.Cut(part, "}}"); i > 0 && ok {
+			k, err := called(strings.Split(call, `"`))
+			if err != nil {
+				return err.Error()
+			}
+			part = k + text
+		}
+		b.WriteString(part)
 	}
 	return b.String()
+}
+
+// called is what stands in braces, taken apart at its quotes.
+func called(words []string) (string, error) {
+	switch {
+	case len(words) == 5 && words[0] == "key ":
+		return key(words[1], words[3])
+	case len(words) == 3 && words[0] == "leader ":
+		return leader(words[1])
+	}
+	return "", fmt.Errorf("%q is called nowhere", words)
 }
 
 // key is the key in a place of what has that name there, or is called so in its last line.
