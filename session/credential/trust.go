@@ -19,13 +19,6 @@ import (
 	"stepbox/session/outfit"
 )
 
-// stores are files in which systems keep the certificates that programs trust: Debian and
-// Alpine; Fedora; openSUSE; and what others read.
-var stores = []string{
-	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-	"/etc/ssl/ca-bundle.pem", "/var/lib/ca-certificates/ca-bundle.pem", "/etc/ssl/cert.pem",
-}
-
 // Where the sandbox has all certificates, and those that the system's store lacks: the
 // person's and the session's own.
 const (
@@ -40,7 +33,7 @@ var javaStores = []string{"/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts"
 // and the session's own one (ca). It has the sandbox show that in the place of the host's
 // store, and has its variables name it and the placeholders.
 func Trust(dir string, ca []byte, person []outfit.Authority, all []policy.Credential, spec *runner.Spec) error {
-	shown, java := real(stores), real(javaStores)
+	shown, java := real(outfit.Stores), real(javaStores)
 	var host []byte
 	if len(shown) > 0 {
 		var err error

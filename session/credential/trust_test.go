@@ -38,7 +38,7 @@ func TestTrust(t *testing.T) {
 	corporate, corporatePEM := authority(t, 2)
 	person := []outfit.Authority{{File: "/home/me/corporate.pem", PEM: corporatePEM}}
 	var system []*x509.Certificate
-	if shown := real(stores); len(shown) > 0 {
+	if shown := real(outfit.Stores); len(shown) > 0 {
 		text, err := os.ReadFile(shown[0])
 		must.OK(t, err)
 		system = certificates(text)

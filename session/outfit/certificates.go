@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"stepbox/policy/git"
 	"stepbox/runner"
 	"stepbox/runner/overlay/manifest"
@@ -24,6 +26,13 @@ var BundleVariables = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_B
 // FurtherVariables name a file with certificates that programs trust besides their own
 // ones: Node's and Deno's.
 var FurtherVariables = []string{"NODE_EXTRA_CA_CERTS", "DENO_CERT"}
+
+// Stores are files in which systems keep the certificates that programs trust: Debian and
+// Alpine; Fedora; openSUSE; and what others read.
+var Stores = []string{
+	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	"/etc/ssl/ca-bundle.pem", "/var/lib/ca-certificates/ca-bundle.pem", "/etc/ssl/cert.pem",
+}
 
 // Authority is a file with certificates that a person's variable has programs trust.
 type Authority struct {
@@ -71,6 +80,12 @@ type trust struct {
 	authorities []Authority
 }
 
+// system says whether a file is this system's own store: who is in it is trusted anyway.
+func system(file string) bool {
+	own := slices.IndexFunc(Stores, func(f string) bool { return unix.Access(f, unix.R_OK) == nil })
+	return own >= 0 && file == Stores[own]
+}
+
 // certificates reads what the person's variables name. Have is what is shown besides.
 func certificates(n Needs, have []runner.Bind) (t trust, err error) {
 	for _, name := range slices.Concat(BundleVariables, FurtherVariables) {
@@ -82,10 +97,13 @@ func certificates(n Needs, have []runner.Bind) (t trust, err error) {
 		there := slices.ContainsFunc(append([]string{n.Workspace}, systemFolders...), shown) ||
 			slices.ContainsFunc(slices.Concat(have, t.binds), func(b runner.Bind) bool { return shown(b.Target) })
 		why := ""
-		if !there {
+		switch {
+		case !there:
 			why, err = t.show(file, n)
-		} else if bad := t.read(file); bad != nil {
-			t.unshown = append(t.unshown, fmt.Sprintf("%s passes, and Stepbox itself doesn't trust what its file %q has: %v", name, file, bad))
+		case !system(file):
+			if bad := t.read(file); bad != nil {
+				t.unshown = append(t.unshown, fmt.Sprintf("%s passes, and Stepbox itself doesn't trust what its file %q has: %v", name, file, bad))
+			}
 		}
 		switch {
 		case err != nil:
