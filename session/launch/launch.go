@@ -237,6 +237,9 @@ func whyNot(err error) *Error {
 	return why
 }
 
+// settling is how long a session's memory may be what it is once it has started.
+const settling = 2 * time.Second
+
 // Supervise is the supervisor's own main: it reads a Request, starts the
 // session, says how that went and serves the session until its end.
 func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
@@ -250,7 +253,8 @@ func Supervise(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 		_ = tell(Started{Error: whyNot(err)}) // else whoever asked is gone: nobody to tell
 		return err
 	}
-	debug.SetGCPercent(collect)
+	debug.SetGCPercent(8 * collect) // a session may be over before there is anything to collect
+	defer time.AfterFunc(settling, func() { debug.SetGCPercent(collect) }).Stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if tell(Started{ID: s.ID()}) != nil {
