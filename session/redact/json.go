@@ -45,7 +45,7 @@ func (r *Redactor) JSON(doc []byte, where string) (out []byte, same bool) {
 			continue
 		}
 		clean := r.member(member, before, text, where)
-		if clean == text && len(text) >= 6 && !files && !r.exact(member) && (!r.recording || plain(text)) && (listed && option().MatchString(last) || bytes.HasSuffix(between, []byte(":")) && rules().secretName.MatchString(last)) {
+		if clean == text && len(text) >= 6 && !files && !r.exact(member) && (!r.recording || plain(text)) && (listed && option().MatchString(last) || bytes.HasSuffix(between, []byte(":")) && rules().secretName().MatchString(last)) {
 			clean = r.words(settingKind)
 			r.count(settingKind, where)
 		}

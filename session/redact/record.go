@@ -197,7 +197,7 @@ func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 		return s.kind != "" && (program || isShown(s.kind, text[:s.from]) || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
 	})
 	if bytes.IndexByte(text, '=') >= 0 {
-		for _, m := range rules().assignment.FindAllSubmatchIndex(text, -1) {
+		for _, m := range rules().assignment().FindAllSubmatchIndex(text, -1) {
 			name, value := string(text[m[2]:m[3]]), string(text[m[6]:m[7]])
 			secret := option().MatchString(name) || name == strings.ToUpper(name) && api.SecretName(name)
 			if secret && plain(value) {
@@ -205,7 +205,7 @@ func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 			}
 		}
 	}
-	if end := rules().cut.FindIndex(text); end != nil {
+	if end := rules().cut().FindIndex(text); end != nil {
 		for _, l := range r.known {
 			for n := min(len(l.value)-1, end[0]); n >= minLiteral; n-- {
 				if bytes.HasSuffix(small[:end[0]], l.value[:n]) {
@@ -226,7 +226,7 @@ func apart(lead []byte) bool {
 	if bytes.HasSuffix(bytes.TrimRight(at, "\"'\\ \t\r"), []byte("\n")) {
 		return true
 	}
-	return len(at) > 0 && strings.ContainsRune(" \t\r\n", rune(at[len(at)-1])) && !rules().header.Match(lead[max(0, len(lead)-120):])
+	return len(at) > 0 && strings.ContainsRune(" \t\r\n", rune(at[len(at)-1])) && !rules().header().Match(lead[max(0, len(lead)-120):])
 }
 
 // plain says whether a shell takes a text for one word that is only what it says.

@@ -193,10 +193,10 @@ func further(before []byte, arg string) []byte {
 
 // at finds a secret of a shape that begins at a place.
 func (s *shape) at(text []byte, at int) (span, bool) {
-	if near := text[max(0, at-6):at]; s.word && rules().inWord.Match(near) && !rules().escaped.Match(near) {
+	if near := text[max(0, at-6):at]; s.word && rules().inWord().Match(near) && !rules().escaped().Match(near) {
 		return span{}, false
 	}
-	m := s.re.FindSubmatchIndex(text[at:min(at+reach, len(text))])
+	m := s.re().FindSubmatchIndex(text[at:min(at+reach, len(text))])
 	if m == nil {
 		return span{}, false
 	}
@@ -209,7 +209,7 @@ func (s *shape) at(text []byte, at int) (span, bool) {
 	from, to = at+from, at+to
 	if s.back != nil {
 		begin := max(0, at-reach/4)
-		from = begin + s.back.FindIndex(text[begin:at])[0] // it matches nothing, too
+		from = begin + s.back().FindIndex(text[begin:at])[0] // it matches nothing, too
 	}
 	if from == to || bytes.HasPrefix(text[from:], []byte(Mark)) || s.is != nil && !s.is(text[max(0, at-10*lead):at], text[at:from], text[from:to], text[to:]) {
 		return span{}, false

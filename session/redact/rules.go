@@ -15,8 +15,8 @@ type shape struct {
 	begins []string
 	pairs  []uint8 // numbers of the first two letters of each
 	word   bool    // not in the middle of a word
-	re     *regexp.Regexp
-	back   *regexp.Regexp                               // what belongs to it before its beginning; may be nil
+	re     func() *regexp.Regexp
+	back   func() *regexp.Regexp                        // what belongs to it before its beginning; may be nil
 	is     func(lead, before, value, after []byte) bool // looks closer; may be nil
 }
 
@@ -29,20 +29,23 @@ func setting(_, before, value, after []byte) bool {
 }
 
 // version is a package's, or a range of them: its name may be any word.
-var version = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:[~^<>=!v]{0,3}\s?)\d{1,5}(?:\.(?:\d{1,9}|[x*])){1,3}(?:[-+][a-z]{1,8}(?:\.?\d{1,10})?)?,?$`)
-})
+var version = once(`^(?:[~^<>=!v]{0,3}\s?)\d{1,5}(?:\.(?:\d{1,9}|[x*])){1,3}(?:[-+][a-z]{1,8}(?:\.?\d{1,10})?)?,?$`)
+
+// once is an expression that is compiled when it is first tried: few are, of most texts.
+func once(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 type table struct {
 	shapes     []shape
-	pairs      *[256][256]uint8 // numbers of the first two letters of all shapes, from 1 on
-	secretName *regexp.Regexp   // of a variable or setting
-	assignment *regexp.Regexp   // a variable's, as a word of a command
-	header     *regexp.Regexp   // an option, or a header that is given as one, before a place in a text
-	cut        *regexp.Regexp   // what stands at the end of a text that was cut off
-	option     *regexp.Regexp   // what stands before the name of one that is an option, or of a .netrc
-	inWord     *regexp.Regexp   // what a word begins with before a place in it
-	escaped    *regexp.Regexp   // the same, where it is a character's escape
+	pairs      *[256][256]uint8      // numbers of the first two letters of all shapes, from 1 on
+	secretName func() *regexp.Regexp // of a variable or setting
+	assignment func() *regexp.Regexp // a variable's, as a word of a command
+	header     func() *regexp.Regexp // an option, or a header that is given as one, before a place in a text
+	cut        func() *regexp.Regexp // what stands at the end of a text that was cut off
+	option     func() *regexp.Regexp // what stands before the name of one that is an option, or of a .netrc
+	inWord     func() *regexp.Regexp // what a word begins with before a place in it
+	escaped    func() *regexp.Regexp // the same, where it is a character's escape
 }
 
 // passwords are options that are passwords for some programs alone, whose names have
@@ -88,10 +91,10 @@ var rules = sync.OnceValue(func() table {
 		if sure {
 			expr += `|(?i:` + strings.Join(begins, "|") + `)[A-Za-z0-9_.=-]*… and \d+ bytes more`
 		}
-		t.shapes = append(t.shapes, shape{kind: kind, begins: begins, word: !sure, re: regexp.MustCompile(`^(?:` + expr + `)`)})
+		t.shapes = append(t.shapes, shape{kind: kind, begins: begins, word: !sure, re: once(`^(?:` + expr + `)`)})
 	}
 	within := func(kind, expr string, is func(lead, before, value, after []byte) bool, begins ...string) {
-		t.shapes = append(t.shapes, shape{kind: kind, begins: begins, re: regexp.MustCompile(`^(?i:` + expr + `)`), is: is})
+		t.shapes = append(t.shapes, shape{kind: kind, begins: begins, re: once(`^(?i:` + expr + `)`), is: is})
 	}
 	// Cut off, all that looks like its lines goes. Between the lines of a JSON text stand \n. Another's
 	// beginning, with its dashes, ends the search: of many without an end each reads on to the next alone.
@@ -99,7 +102,7 @@ var rules = sync.OnceValue(func() table {
 	// Its last lines alone, as a difference shows them with what was changed behind it.
 	const marks, base64 = "[ \\t>|#*\"',+-]*", `[A-Za-z0-9+/=\\]`
 	within("private key", `-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----`, nil, "-----end ")
-	t.shapes[len(t.shapes)-1].back = regexp.MustCompile(`(?:(?m:^)` + marks + base64 + "{16,}[ \\t\\r\"',]*\n)*(?:(?m:^)" + marks + base64 + "+[ \\t\\r\"',]*\n)?(?:(?m:^)" + marks + `)?(?:` + base64 + `{16,})?$`)
+	t.shapes[len(t.shapes)-1].back = once(`(?:(?m:^)` + marks + base64 + "{16,}[ \\t\\r\"',]*\n)*(?:(?m:^)" + marks + base64 + "+[ \\t\\r\"',]*\n)?(?:(?m:^)" + marks + `)?(?:` + base64 + `{16,})?$`)
 	add("GitHub token", `gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")
 	add("GitLab token", `gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_.=-]{16,}`, "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-")
 	add("AWS access key", `(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b`, "akia", "asia", "abia", "acca")
@@ -131,18 +134,18 @@ var rules = sync.OnceValue(func() table {
 	const quoted = `"((?:[^"\\\r\n]|\\[^"\r\n]){6,})\\?"|'([^'\r\n]{6,})'|`
 	within(settingKind, names+`\\?["']?\s{0,4}[:=]>?\s{0,4}\\?(?:`+quoted+`["']?([^\s"'\\$(){}<>\[\];,&|]{6,}))`, setting, about...)
 	within(settingKind, `(?-i:`+strings.ToUpper(names)+`|_KEY|_PWD)=([^\s"'$][^\s"']{5,})`, setting, append(about, "_key", "_pwd")...)
-	within(settingKind, names+`\s{1,4}(?:`+quoted+`["']?([^\s"'$(){}<>\[\]-][^\s"'$(){}<>\[\]]{5,}))`, func(lead, _, _, _ []byte) bool { return t.option.Match(lead[max(0, len(lead)-90):]) }, about...)
+	within(settingKind, names+`\s{1,4}(?:`+quoted+`["']?([^\s"'$(){}<>\[\]-][^\s"'$(){}<>\[\]]{5,}))`, func(lead, _, _, _ []byte) bool { return t.option().Match(lead[max(0, len(lead)-90):]) }, about...)
 	for _, p := range passwords {
 		within(passwordKind, `\s`+p.option+`(`+p.value+`)`, p.is, p.begins...)
 	}
 	t.number()
-	t.secretName = regexp.MustCompile(`(?:^|_|-|[A-Za-z])(?i:` + names + `)$|_(?:KEY|PWD)$`)
-	t.assignment = regexp.MustCompile(`(?:^|[\s'"])(-?-?[A-Za-z_][A-Za-z0-9_-]*)=("?'?)([^\s'"]+)`)
-	t.header = regexp.MustCompile(`(?:(?:^|\s)--?[A-Za-z][A-Za-z0-9-]{0,60}[\s=]{1,4}["']?(?:[A-Za-z][A-Za-z0-9-]{0,60}:\s{1,4}(?:[A-Za-z]{1,12}\s{1,4})?)?["']?)$`)
-	t.cut = regexp.MustCompile(`…(?: and \d+ (?:bytes )?more)?$`)
-	t.option = regexp.MustCompile(`(?i)(?:\s--?(?:[a-z0-9]{1,20}-){0,3}|\blogin\s+\S{1,60}\s+)$`)
-	t.inWord = regexp.MustCompile(`[0-9A-Za-z_]$`)
-	t.escaped = regexp.MustCompile(`(?:\\[abefnrtv]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{3}|%[0-9A-Fa-f]{2})$`)
+	t.secretName = once(`(?:^|_|-|[A-Za-z])(?i:` + names + `)$|_(?:KEY|PWD)$`)
+	t.assignment = once(`(?:^|[\s'"])(-?-?[A-Za-z_][A-Za-z0-9_-]*)=("?'?)([^\s'"]+)`)
+	t.header = once(`(?:(?:^|\s)--?[A-Za-z][A-Za-z0-9-]{0,60}[\s=]{1,4}["']?(?:[A-Za-z][A-Za-z0-9-]{0,60}:\s{1,4}(?:[A-Za-z]{1,12}\s{1,4})?)?["']?)$`)
+	t.cut = once(`…(?: and \d+ (?:bytes )?more)?$`)
+	t.option = once(`(?i)(?:\s--?(?:[a-z0-9]{1,20}-){0,3}|\blogin\s+\S{1,60}\s+)$`)
+	t.inWord = once(`[0-9A-Za-z_]$`)
+	t.escaped = once(`(?:\\[abefnrtv]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-7]{3}|%[0-9A-Fa-f]{2})$`)
 	return t
 })
 
