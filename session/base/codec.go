@@ -31,11 +31,17 @@ const over = "sbb+"
 // maxOver is how long an earlier record may be, unpacked, in bytes, to be packed over.
 const maxOver = 64 << 20
 
+// little is how much isn't worth the tables by which more is packed well.
+const little = 16 << 10
+
 // Save keeps a record, and returns what Load takes. It is packed over an earlier one of
 // the project that was kept so by itself, and has to be kept as long; the zero hash is none.
 func (r *Record) Save(ctx context.Context, b content.Bodies, earlier content.Hash) (content.Hash, error) {
 	plain, head := r.encode(), []byte(nil)
 	options := []zstd.EOption{zstd.WithEncoderConcurrency(1)}
+	if len(plain) < little {
+		options = append(options, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	}
 	if !earlier.IsZero() {
 		if dict, err := unpacked(ctx, b, earlier); err == nil && len(dict) <= maxOver {
 			head = append([]byte(over), earlier[:]...)
