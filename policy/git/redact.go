@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Configs lists the configuration files in a repository's folder, relative to
@@ -65,7 +66,7 @@ func Redact(file string) (text []byte, redacted bool, err error) {
 }
 
 func redact(data []byte) ([]byte, bool) {
-	redacted := anonymous(string(data)) != string(data) || header.Match(data) // in a comment, perhaps
+	redacted := anonymous(string(data)) != string(data) || header().Match(data) // in a comment, perhaps
 	var kept []entry
 	for _, e := range parseConfig(data) {
 		if secretSetting(e) {
@@ -83,15 +84,17 @@ func redact(data []byte) ([]byte, bool) {
 
 // userinfo is what stands before the host in an address, of any scheme.
 var (
-	userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)([^/?#\s"'@]*(?:@[^/?#\s"'@]*)*)@`)
-	header   = regexp.MustCompile(`(?i)\b(authorization|private-token)\b\s*[:=]`)
+	userinfo = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)([^/?#\s"'@]*(?:@[^/?#\s"'@]*)*)@`)
+	})
+	header = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(authorization|private-token)\b\s*[:=]`) })
 )
 
 // anonymous takes user names and passwords out of the addresses in a text. A
 // name without a password stays where it isn't a secret: ssh://git@host.
 func anonymous(s string) string {
-	return userinfo.ReplaceAllStringFunc(s, func(m string) string {
-		parts := userinfo.FindStringSubmatch(m)
+	return userinfo().ReplaceAllStringFunc(s, func(m string) string {
+		parts := userinfo().FindStringSubmatch(m)
 		scheme, user := parts[1], parts[2]
 		if strings.Contains(scheme, "ssh") {
 			if user, _, _ = strings.Cut(user, ":"); user != "" {
@@ -105,7 +108,7 @@ func anonymous(s string) string {
 // secretSetting says whether a setting is one that holds a secret, or says what
 // to run to get one.
 func secretSetting(e entry) bool {
-	if e.section == "credential" || strings.HasSuffix(e.key, "extraheader") || header.MatchString(e.value) {
+	if e.section == "credential" || strings.HasSuffix(e.key, "extraheader") || header().MatchString(e.value) {
 		return true
 	}
 	return slices.ContainsFunc([]string{"pass", "password", "passwd", "token", "secret", "apikey", "cookiefile"}, func(end string) bool {

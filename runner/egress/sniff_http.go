@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // httpHeader is what was found so far of a request's header.
@@ -78,7 +79,7 @@ func (s *sniffer) requestLine(from int) (more, is bool, bad string) {
 	case !h.mayBeRequestLine(s.buf, from, end):
 		return false, false, ""
 	case end > maxSniff/2:
-		if versionWord.Match(s.buf[:end]) {
+		if versionWord().Match(s.buf[:end]) {
 			return false, false, longLine
 		}
 		if n >= 0 {
@@ -102,7 +103,7 @@ func (s *sniffer) feedLong(b []byte) ([]byte, sniffVerdict) {
 	part, _, ended := bytes.Cut(b, []byte("\n"))
 	// A version is known by its first letters, after a space.
 	s.buf = append(s.buf[:copy(s.buf, s.buf[max(0, len(s.buf)-len(" HTTP/")):])], part...)
-	found := versionWord.Match(s.buf)
+	found := versionWord().Match(s.buf)
 	s.buf = s.buf[:copy(s.buf, s.buf[max(0, len(s.buf)-len(" HTTP/")):])]
 	switch {
 	case found:
@@ -113,7 +114,7 @@ func (s *sniffer) feedLong(b []byte) ([]byte, sniffVerdict) {
 	return nil, sniffVerdict{}
 }
 
-var versionWord = regexp.MustCompile(`(?i)[ \t\r\v\f]HTTP/`)
+var versionWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)[ \t\r\v\f]HTTP/`) })
 
 // headerEnd is where the body begins, -1 when that hasn't come.
 func headerEnd(b []byte, from int) int {

@@ -5,17 +5,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // escapes are what api.Escape puts in the place of what can't be shown.
-var escapes = regexp.MustCompile(`\\(?:[ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})`)
+var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(?:[ntr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})`) })
 
 // unescaped is a text that was escaped, if all that looks like an escape in it is one.
 func unescaped(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}
-	return escapes.ReplaceAllStringFunc(s, func(e string) string {
+	return escapes().ReplaceAllStringFunc(s, func(e string) string {
 		switch e[1] {
 		case 'n':
 			return "\n"
@@ -43,7 +44,7 @@ func (s *Start) readings() [][]string {
 		return [][]string{s.Argv}
 	}
 	out := [][]string{s.Argv}
-	if slices.ContainsFunc(s.Argv, escapes.MatchString) {
+	if slices.ContainsFunc(s.Argv, escapes().MatchString) {
 		other := make([]string, len(s.Argv))
 		for i, a := range s.Argv {
 			other[i] = unescaped(a)

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the list of what initialises it
 
 // most is what the initialisers of one of our packages may allocate. What needs
 // more is made when it is first used.
-const most = 32 << 10
+const most = 8 << 10
 
 // TestInitialisers: a session starts with five processes of this program, and
 // each runs the initialisers of all its packages. The list has the modules that

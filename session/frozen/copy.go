@@ -170,7 +170,7 @@ func (c *copier) entry(e fs.DirEntry, from, to string, h how) error {
 		return os.Symlink(target, to)
 	case !e.Type().IsRegular():
 		return nil
-	case h == copied || h == beside && !hashed.MatchString(to):
+	case h == copied || h == beside && !hashed().MatchString(to):
 		return c.file(from, to)
 	}
 	err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, to, 0)

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"stepbox/session/api"
 )
@@ -97,7 +98,7 @@ func (g Git) Beside(repository string) (words []string) {
 	found := map[string]int{} // by folder
 	whole := walk(root, dir, maxNames, func(_ *os.Root, at string, d fs.DirEntry) (into bool) {
 		folder, _, _ := strings.Cut(at, "/")
-		if hashed.MatchString(at) && d.Type().IsRegular() && !exists(filepath.Join(host, at)) {
+		if hashed().MatchString(at) && d.Type().IsRegular() && !exists(filepath.Join(host, at)) {
 			found[folder]++
 		}
 		_, own := gits[at]
@@ -113,7 +114,7 @@ func (g Git) Beside(repository string) (words []string) {
 }
 
 // hashed matches files in folders that are named by a hash.
-var hashed = regexp.MustCompile("/[^/]*[0-9a-f]{32}[^/]*$")
+var hashed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("/[^/]*[0-9a-f]{32}[^/]*$") })
 
 // taken are the repositories in the project, and the project's own folder, which the agent may
 // have made.

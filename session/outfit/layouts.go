@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"stepbox/runner/overlay/manifest"
 )
@@ -101,7 +102,7 @@ func escapeGlob(path string) string {
 }
 
 // setsVariables is what mise's settings have that do.
-var setsVariables = regexp.MustCompile(`\benv\b`)
+var setsVariables = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\benv\b`) })
 
 // maxNamed is how large a file is at most that names the versions of tools.
 const maxNamed = 64 << 10
@@ -113,7 +114,7 @@ func (f *toolFinder) file(p string) {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxNamed || f.covered(p) {
 		return
 	}
-	if text, err := os.ReadFile(p); err == nil && !setsVariables.Match(text) {
+	if text, err := os.ReadFile(p); err == nil && !setsVariables().Match(text) {
 		f.binds = append(f.binds, p)
 	}
 }

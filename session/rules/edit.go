@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -90,13 +91,13 @@ func deleteAll(text []byte, r api.Rule, inserted bool) (out []byte, found bool, 
 }
 
 // made is the remark behind a rule that a command or an answer put there.
-var made = regexp.MustCompile(` # (answered|made) on \d{4}-\d\d-\d\d\r?\n?$`)
+var made = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` # (answered|made) on \d{4}-\d\d-\d\d\r?\n?$`) })
 
 // inserted says whether a rule stands as Insert has written it: on a line of its own,
 // with such a remark.
 func (d *document) inserted(n ast.Node) bool {
 	from, to, err := d.linesOf(n)
-	return err == nil && bytes.Count(d.text[from:to], []byte("\n")) <= 1 && made.Match(d.text[from:to])
+	return err == nil && bytes.Count(d.text[from:to], []byte("\n")) <= 1 && made().Match(d.text[from:to])
 }
 
 // denies is the line of a rule that denies exactly what another rule is to say otherwise
@@ -483,14 +484,16 @@ func isNull(n ast.Node) bool {
 }
 
 // plain are the texts that need no quotes.
-var plain = regexp.MustCompile(`^[a-z][a-zA-Z0-9_.-]*(:[0-9-]+)?(/[a-z]+)?$|^[a-z][a-zA-Z0-9_.-]*( [a-zA-Z0-9_./=-]+)*$`)
+var plain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z][a-zA-Z0-9_.-]*(:[0-9-]+)?(/[a-z]+)?$|^[a-z][a-zA-Z0-9_.-]*( [a-zA-Z0-9_./=-]+)*$`)
+})
 
 // taken are words that mean something else to YAML, in one of its versions.
 var taken = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 // scalar writes a text as YAML has it.
 func scalar(text string) string {
-	if plain.MatchString(text) && !slices.Contains(taken, strings.ToLower(text)) {
+	if plain().MatchString(text) && !slices.Contains(taken, strings.ToLower(text)) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"

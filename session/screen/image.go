@@ -11,19 +11,22 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Pictures aren't drawn: a line of text says what was there. Of one that is longer than
 // other strings may be, only the beginning is kept and the rest counted.
 
 // sixel is the beginning of a sixel picture, with its size where that is told.
-var sixel = regexp.MustCompile(`^[0-9;]{0,32}q(?:"[0-9]{0,5};[0-9]{0,5};([0-9]{1,5});([0-9]{1,5}))?`)
+var sixel = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9;]{0,32}q(?:"[0-9]{0,5};[0-9]{0,5};([0-9]{1,5});([0-9]{1,5}))?`)
+})
 
 // pictured says whether a string is a picture, by its beginning.
 func pictured(kind byte, data []byte) bool {
 	switch kind {
 	case 'P':
-		return sixel.Match(data)
+		return sixel().Match(data)
 	case '_':
 		return bytes.HasPrefix(data, []byte("G"))
 	}
@@ -32,7 +35,7 @@ func pictured(kind byte, data []byte) bool {
 
 // sixels tells of a sixel picture.
 func (s *Screen) sixels(data []byte) {
-	m := sixel.FindSubmatch(data)
+	m := sixel().FindSubmatch(data)
 	if m == nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -158,14 +159,16 @@ func (r *replay) line(lead, s string) {
 }
 
 // dashes are several that are drawn as a line, or look so: a line of Stepbox's begins with two.
-var dashes = regexp.MustCompile(`[─━┄┅┈┉╌╍╴╶╸╺╼╾‒–—―−⎯](?:[\x{200d}\pM]*[─━┄┅┈┉╌╍╴╶╸╺╼╾‒–—―−⎯])+`)
+var dashes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[─━┄┅┈┉╌╍╴╶╸╺╼╾‒–—―−⎯](?:[\x{200d}\pM]*[─━┄┅┈┉╌╍╴╶╸╺╼╾‒–—―−⎯])+`)
+})
 
 // unmarked is a text that has no beginning of a line of Stepbox's, where a pager may wrap
 // it. Frames keep their lines: those go on to a corner, or the end.
 func unmarked(s string) string {
 	var out strings.Builder
 	from := 0
-	for _, at := range dashes.FindAllStringIndex(s, -1) {
+	for _, at := range dashes().FindAllStringIndex(s, -1) {
 		rest := strings.TrimRight(s[at[1]:], " ")
 		if next, _ := utf8.DecodeRuneInString(rest); rest == "" || strings.ContainsRune("┐┘┤┬┴┼╮╯", next) {
 			continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sync"
 	"time"
 
 	"stepbox/ui/paint"
@@ -56,9 +57,9 @@ func since(t time.Time) string {
 // isn't part of.
 type reddening struct{ io.Writer }
 
-var failure = regexp.MustCompile(`✗ (exit \d+|SIG[A-Z0-9]+)`)
+var failure = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`✗ (exit \d+|SIG[A-Z0-9]+)`) })
 
 func (r reddening) Write(p []byte) (int, error) {
-	_, err := r.Writer.Write(failure.ReplaceAll(p, []byte("\x1b["+red+"m$0\x1b[m")))
+	_, err := r.Writer.Write(failure().ReplaceAll(p, []byte("\x1b["+red+"m$0\x1b[m")))
 	return len(p), err
 }

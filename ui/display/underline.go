@@ -3,10 +3,11 @@ package display
 import (
 	"bytes"
 	"regexp"
+	"sync"
 )
 
 // looks are sequences that may have an underline's kind or colour among others.
-var looks = regexp.MustCompile(`\x1b\[[0-9;:]*(58;|4:)[0-9;:]*m`)
+var looks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;:]*(58;|4:)[0-9;:]*m`) })
 
 // whole writes the kinds and colours of underlines so that terminals that don't know them
 // pass over them: with colons, each in a sequence of its own, behind a plain underline. As
@@ -16,7 +17,7 @@ func whole(text []byte) []byte {
 	if !bytes.Contains(text, []byte("58;")) && !bytes.Contains(text, []byte("4:")) {
 		return text
 	}
-	return looks.ReplaceAllFunc(text, func(seq []byte) []byte {
+	return looks().ReplaceAllFunc(text, func(seq []byte) []byte {
 		parts := bytes.Split(seq[2:len(seq)-1], []byte(";"))
 		var plain [][]byte
 		var own []byte
