@@ -71,9 +71,7 @@ func (r *run) html() error {
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	policy := "default-src 'none'; base-uri 'none'; form-action 'none'; script-src " + hash(reportScript) + "; style-src " + hash(reportStyle)
-	if err := r.head(policy); err != nil {
-		return err
-	}
+	r.head(policy)
 	for _, section := range []func() error{r.player, r.actionRows, r.decisionRows, r.attemptRows, r.diffs, r.foot} {
 		if err := section(); err != nil {
 			return err
@@ -85,20 +83,19 @@ func (r *run) html() error {
 
 // put writes a piece of the page with texts in it, as fmt does. html/template would do so
 // as well, but has the linker keep every method of every type: a seventh of the program,
-// which each session's start copies.
-func (r *run) put(piece markup, texts ...any) error {
+// which each session's start copies. The writer keeps an error, for later.
+func (r *run) put(piece markup, texts ...any) {
 	for i, t := range texts {
 		if _, ok := t.(markup); !ok {
 			texts[i] = html.EscapeString(fmt.Sprint(t))
 		}
 	}
-	_, err := fmt.Fprintf(r.out, string(piece), texts...)
-	return err
+	fmt.Fprintf(r.out, string(piece), texts...)
 }
 
-func (r *run) head(policy string) error {
+func (r *run) head(policy string) {
 	name := api.Escape(r.s.Name)
-	err := r.put(`<!doctype html>
+	r.put(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -116,9 +113,9 @@ func (r *run) head(policy string) error {
 <dl>
 `, policy, name, markup(reportStyle), name, api.Escape(r.s.Command))
 	for _, f := range r.facts() {
-		err = cmp.Or(err, r.put("<dt>%s</dt><dd%s>%s</dd>\n", f.Name, class(f.Class), api.Escape(f.Text)))
+		r.put("<dt>%s</dt><dd%s>%s</dd>\n", f.Name, class(f.Class), api.Escape(f.Text))
 	}
-	return cmp.Or(err, r.put(`</dl>
+	r.put(`</dl>
 </header>
 <main>
 <h2 id="terminal">Terminal</h2>
@@ -127,54 +124,56 @@ func (r *run) head(policy string) error {
 <div id="controls"><button id="play" type="button">Play</button><input id="bar" type="range" min="0" max="0" value="0" aria-label="Moment"><span id="clock"></span>
 <select id="speed" aria-label="Speed"><option value="0.5">½×</option><option value="1" selected>1×</option><option value="2">2×</option><option value="4">4×</option><option value="16">16×</option></select></div>
 </figure>
-`))
+`)
 }
 
 // section begins one, with a table if that has a head.
-func (r *run) section(s reportSection) error {
-	err := r.put("<h2 id=\"%s\">%s</h2>\n", s.ID, s.Title)
+func (r *run) section(s reportSection) {
+	r.put("<h2 id=\"%s\">%s</h2>\n", s.ID, s.Title)
 	if len(s.Heads) == 0 {
-		return err
+		return
 	}
-	err = cmp.Or(err, r.put("<table><thead><tr>"))
+	r.put("<table><thead><tr>")
 	for _, h := range s.Heads {
-		err = cmp.Or(err, r.put(`<th scope="col">%s</th>`, h))
+		r.put(`<th scope="col">%s</th>`, h)
 	}
-	return cmp.Or(err, r.put("</tr></thead><tbody>\n"))
+	r.put("</tr></thead><tbody>\n")
 }
 
 func (r *run) row(row *reportRow) error {
-	err := r.put(`<tr><td class="n"><button class="at" type="button" data-at="%s">%s</button></td>`, row.Ms, row.Offset)
+	r.put(`<tr><td class="n"><button class="at" type="button" data-at="%s">%s</button></td>`, row.Ms, row.Offset)
 	for _, c := range row.Cells {
 		head := markup("")
 		if c.Text != "" {
 			head = markup(` data-head="` + html.EscapeString(c.Head) + `"`)
 		}
-		err = cmp.Or(err, r.put("<td%s%s>%s", class(c.Class), head, api.Escape(c.Text)))
+		r.put("<td%s%s>%s", class(c.Class), head, api.Escape(c.Text))
 		for _, more := range c.More {
-			err = cmp.Or(err, r.put("<small>%s</small>", api.Escape(more)))
+			r.put("<small>%s</small>", api.Escape(more))
 		}
-		err = cmp.Or(err, r.put("</td>"))
+		r.put("</td>")
 	}
-	return cmp.Or(err, r.put("</tr>\n"))
+	_, err := r.out.WriteString("</tr>\n")
+	return err
 }
 
-func (r *run) note(text string) error { return r.put("<p class=\"dim\">%s</p>\n", text) }
+func (r *run) note(text string) { r.put("<p class=\"dim\">%s</p>\n", text) }
 
 func (r *run) file(f reportFile) error {
 	open := markup("")
 	if f.Open {
 		open = " open"
 	}
-	err := r.put(`<details%s><summary><span class="cmd">%s</span> <span class="dim">%s</span>`, open, api.Escape(f.Path), api.Escape(f.Words))
+	r.put(`<details%s><summary><span class="cmd">%s</span> <span class="dim">%s</span>`, open, api.Escape(f.Path), api.Escape(f.Words))
 	if f.Counted {
-		err = cmp.Or(err, r.put(` <span class="good">+%s</span> <span class="bad">−%s</span>`, f.Added, f.Removed))
+		r.put(` <span class="good">+%s</span> <span class="bad">−%s</span>`, f.Added, f.Removed)
 	}
-	err = cmp.Or(err, r.put("</summary>\n<div class=\"diff cmd\">"))
+	r.put("</summary>\n<div class=\"diff cmd\">")
 	for _, line := range f.Lines {
-		err = cmp.Or(err, r.put("<div%s>%s</div>", class(line.Class), line.Text))
+		r.put("<div%s>%s</div>", class(line.Class), line.Text)
 	}
-	return cmp.Or(err, r.put("</div></details>\n"))
+	_, err := r.out.WriteString("</div></details>\n")
+	return err
 }
 
 func (r *run) facts() []reportFact {
@@ -228,9 +227,7 @@ func clock(d time.Duration) string {
 // rows writes a table of all resources of a kind, as far as they fit; row is nil for
 // the agent's housekeeping.
 func rows[T any](r *run, section reportSection, kind store.Kind, number func(T) int64, row func(T) *reportRow) error {
-	if err := r.section(section); err != nil {
-		return err
-	}
+	r.section(section)
 	n, more, upkeep := 0, 0, 0
 	err := each(r, kind, number, func(v T) error {
 		line := row(v)
@@ -261,10 +258,10 @@ func rows[T any](r *run, section reportSection, kind store.Kind, number func(T) 
 	if upkeep > 0 {
 		notes = append(notes, fmt.Sprintf("The agent's housekeeping isn't listed (%d); --format jsonl has it.", upkeep))
 	}
-	if err != nil || len(notes) == 0 {
-		return err
+	if len(notes) > 0 {
+		r.note(strings.Join(notes, " "))
 	}
-	return r.note(strings.Join(notes, " "))
+	return err
 }
 
 func (r *run) actionRows() error {
@@ -341,9 +338,7 @@ func (r *run) attemptRows() error {
 
 // diffs writes what the session changed, as far as it fits.
 func (r *run) diffs() error {
-	if err := r.section(reportSection{ID: "changes", Title: "Changes"}); err != nil {
-		return err
-	}
+	r.section(reportSection{ID: "changes", Title: "Changes"})
 	files, lines, more := 0, 0, 0
 	for d, err := range r.History.Diffs(r.ctx, r.s.ID, api.Scope{}) {
 		switch {
@@ -365,9 +360,9 @@ func (r *run) diffs() error {
 	}
 	switch {
 	case files == 0:
-		return r.note("None.")
+		r.note("None.")
 	case more > 0:
-		return r.note(fmt.Sprintf("%d more changed files aren't shown; --format patch has all.", more))
+		r.note(fmt.Sprintf("%d more changed files aren't shown; --format patch has all.", more))
 	}
 	return nil
 }
@@ -406,9 +401,10 @@ func (r *run) foot() error {
 	for _, s := range r.red.Found() {
 		about = append(about, fmt.Sprintf("Redacted: %d × %s in %s.", s.Count, s.Kind, s.Where))
 	}
-	err = r.put("</main>\n<footer><h2>About this report</h2>\n")
+	r.put("</main>\n<footer><h2>About this report</h2>\n")
 	for _, line := range about {
-		err = cmp.Or(err, r.put("<p class=\"dim cmd\">%s</p>\n", api.Escape(line)))
+		r.put("<p class=\"dim cmd\">%s</p>\n", api.Escape(line))
 	}
-	return cmp.Or(err, r.put("</footer>\n"))
+	r.put("</footer>\n")
+	return nil
 }
