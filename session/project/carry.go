@@ -112,6 +112,11 @@ func (f *Folder) carry(ctx context.Context, r, undone *record, told func(Progres
 		return nil, err
 	}
 	r.folders = x.folders(undone)
+	if undone == nil {
+		r.names = x.otherNames()
+	} else {
+		x.links.noted = undone.names
+	}
 	if err := r.begin(); err != nil {
 		return nil, err
 	}

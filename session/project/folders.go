@@ -64,16 +64,17 @@ func appendFolders(b []byte, all []folder) []byte {
 
 func readFolders(d *codec.Decoder) (all []folder) {
 	for range d.Count(5) {
-		f := folder{string(d.Bytes()), manifest.ReadTime(d), manifest.ReadTime(d)}
-		if !manifest.ValidPath(f.path) {
-			d.Fail("a path that leaves the project")
-		}
-		if d.Failed() != nil {
-			return nil
-		}
-		all = append(all, f)
+		all = append(all, folder{readPath(d), manifest.ReadTime(d), manifest.ReadTime(d)})
 	}
 	return all
+}
+
+func readPath(d *codec.Decoder) string {
+	path := string(d.Bytes())
+	if !manifest.ValidPath(path) {
+		d.Fail("a path that leaves the project")
+	}
+	return path
 }
 
 // settleFolders gives folders what they shall have, or had before, after all that is in

@@ -161,3 +161,52 @@ func TestLinksComeBack(t *testing.T) {
 		t.Fatalf("undo: %v %v", err, left)
 	}
 }
+
+// A file that was made anew is still known by its names, one that only looks like it isn't.
+func TestLinksOfFileMadeAnew(t *testing.T) {
+	w := fastWorld(t)
+	w.write("d/a", "text", 0o4444)
+	at := func(path string) string { return filepath.Join(w.root, path) }
+	must.OK(t, os.Link(at("d/a"), at("b")), os.Link(at("d/a"), at("d/c")))
+	w.write("copy", "text", 0o4444)
+	var st unix.Stat_t
+	must.OK(t, unix.Lstat(at("b"), &st), unix.UtimesNano(at("copy"), []unix.Timespec{st.Atim, st.Mtim}))
+	for name, history := range map[string][]map[string]State{
+		"the last name goes":         {{"d/a": {}}, {"d/c": {}}, {"b": {}}},
+		"the last names go":          {{"d/a": {}}, {"d/c": {}, "b": {}}},
+		"the last name is changed":   {{"d/a": {}, "b": {}}, {"d/c": w.bodies.file("own", 0o444)}},
+		"all are changed":            {{"d/a": w.bodies.file("own", 0o644)}, {"b": dirState(0o755)}, {"d/c": link("b")}},
+		"it is made anew repeatedly": {{"d/a": {}}, {"b": {}}, {"d/c": w.bodies.file("own", 0o600)}, {"copy": {}, "d/c": {}, "d": {}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, n := inodesOf(t, w.root), w.n
+			for _, news := range history {
+				if _, left, err := w.carry(w.steps(news)); err != nil || len(left) > 0 {
+					t.Fatalf("carry: %v %v", err, left)
+				}
+			}
+			for i := w.n; i > n; i-- {
+				if left, err := w.undo(fmt.Sprintf("test-%d", i)); err != nil || len(left) > 0 {
+					t.Errorf("undo: %v %v", err, left)
+				}
+			}
+			if d := inodesOf(t, w.root).diff(before); d != "" {
+				t.Fatalf("undone:\n%s", d)
+			}
+		})
+	}
+}
+
+// A file that took a name since isn't the one that had it, even if it got the same inode.
+func TestLinksOfAnotherFile(t *testing.T) {
+	w := newWorld(t)
+	w.write("a", "text", 0o644)
+	must.OK(t, os.Link(filepath.Join(w.root, "a"), filepath.Join(w.root, "b")))
+	name, _, err := w.carry(w.steps(map[string]State{"a": {}}))
+	must.OK(t, err, os.Remove(filepath.Join(w.root, "b")))
+	w.write("b", "text", 0o644)
+	left, err := w.undo(name)
+	if err != nil || len(left) != 1 || left[0].Path != "a" {
+		t.Errorf("undo: %v %v", err, left)
+	}
+}

@@ -72,6 +72,7 @@ type record struct {
 	fsid     uint64 // statfs(2); device numbers may change over a reboot
 	steps    []Step
 	folders  []folder
+	names    []name
 }
 
 const (
@@ -93,6 +94,9 @@ func (r *record) encode() []byte {
 		b = appendState(appendState(codec.AppendBytes(b, s.Path), &s.Old), &s.New)
 	}
 	b = appendFolders(b, r.folders)
+	for _, n := range r.names {
+		b = codec.AppendBytes(binary.AppendUvarint(b, n.file), n.path)
+	}
 	sum := content.Sum(b)
 	return append(b, sum[:]...)
 }
@@ -125,6 +129,9 @@ func decodeRecord(b []byte) (*record, error) {
 		r.steps = append(r.steps, s)
 	}
 	r.folders = readFolders(d)
+	for d.More() {
+		r.names = append(r.names, name{d.Uvarint(1<<64 - 1), readPath(d)})
+	}
 	err = d.End()
 	if err == nil {
 		err = valid(r.steps)

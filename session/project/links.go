@@ -9,11 +9,18 @@ import (
 	"stepbox/runner/overlay/manifest"
 )
 
-// links are the files that shall have one inode under several names. What is in the
-// project already is looked for, once, when something found there had another name.
+// links are the files that shall have one inode under several names. Those that the
+// project has already are looked for once, when something found there had another name.
 type links struct {
+	noted  []name              // by the journal that is undone
 	made   map[uint64][]linked // by State.Links
 	sought bool
+}
+
+// name is a path of a file that has others.
+type name struct {
+	file uint64 // State.Links
+	path string
 }
 
 // linked is a name of such a file.
@@ -26,7 +33,7 @@ type linked struct {
 const maxSought = 1 << 20
 
 // link gives a name below dirfd to the file that s shares, if there is one that is as s
-// wants it. What was found with more than one name and gets its own is said.
+// wants it in all: a name or an inode may be another file's by now.
 func (x *executor) link(dirfd int, name string, s *Step) bool {
 	if s.New.Links == 0 {
 		return false
@@ -36,7 +43,7 @@ func (x *executor) link(dirfd int, name string, s *Step) bool {
 		x.seek()
 	}
 	for _, l := range x.links.made[s.New.Links] {
-		if l.is.Same(s.New) && l.is.Found == s.New.Found && x.linkTo(dirfd, name, l.path) == nil {
+		if l.is.Same(s.New) && l.is.Found == s.New.Found && l.is.SameMeta(&s.New.Meta) && x.linkTo(dirfd, name, l.path) == nil {
 			return true
 		}
 	}
@@ -77,18 +84,49 @@ func (x *executor) alone() {
 	}
 }
 
-// seek finds the names in the project of the inodes that are to get another one.
-func (x *executor) seek() {
-	wanted, stepped := map[uint64]bool{}, map[string]bool{}
+// otherNames are those of the files that steps take a name from, as far as they have no
+// step. By them such a file is known when all is taken back, should it have been made anew.
+func (x *executor) otherNames() []name {
+	wanted := map[uint64]int{}
 	for i := range x.steps {
-		s := &x.steps[i]
-		stepped[s.Path] = true
-		if s.New.Found && s.New.Links != 0 {
-			wanted[s.New.Links] = true
+		file := x.steps[i].Old.Links
+		if _, ok := wanted[file]; !ok {
+			wanted[file] = int(x.known[i].Nlink)
+		}
+		wanted[file]--
+	}
+	delete(wanted, 0)
+	return x.namesOf(wanted)
+}
+
+// seek finds what may be the files in the project that are to get another name: by their
+// inodes, and by the names that were noted.
+func (x *executor) seek() {
+	wanted := map[uint64]int{}
+	for i := range x.steps {
+		if s := &x.steps[i].New; s.Found && s.Links != 0 {
+			wanted[s.Links] = maxSought
 		}
 	}
-	dirs, left := []string{""}, maxSought
-	for len(dirs) > 0 && left > 0 && x.ctx.Err() == nil {
+	for _, n := range append(x.namesOf(wanted), x.links.noted...) {
+		if is, err := x.f.Look(x.ctx, n.path); err == nil {
+			x.made(n.path, n.file, is)
+		}
+	}
+}
+
+// namesOf finds as many names in the project as are wanted of each inode, but for those
+// that have a step.
+func (x *executor) namesOf(wanted map[uint64]int) (found []name) {
+	left, stepped := 0, map[string]bool{}
+	for _, n := range wanted {
+		left += n
+	}
+	for i := range x.steps {
+		stepped[x.steps[i].Path] = true
+	}
+	dirs := []string{""}
+	for looked := 0; len(dirs) > 0 && left > 0 && looked < maxSought && x.ctx.Err() == nil; {
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
 		fd, err := inode.OpenDirBeneath(x.f.fd, dir)
@@ -97,20 +135,20 @@ func (x *executor) seek() {
 		}
 		_ = inode.EachName(fd, make([]byte, 32<<10), func(n []byte) error {
 			var st unix.Stat_t
-			name := string(n)
-			path := manifest.Join(dir, name)
-			left--
-			switch err := inode.Lstat(fd, name, &st); {
+			path := manifest.Join(dir, string(n))
+			looked++
+			switch err := inode.Lstat(fd, string(n), &st); {
 			case err != nil || uint64(st.Dev) != x.f.dev:
 			case inode.KindOf(&st) == manifest.KindDir:
 				dirs = append(dirs, path)
-			case wanted[st.Ino] && !stepped[path]:
-				if is, _, err := x.look.look(fd, name); err == nil {
-					x.made(path, st.Ino, is)
-				}
+			case wanted[st.Ino] > 0 && !stepped[path]:
+				wanted[st.Ino]--
+				left--
+				found = append(found, name{st.Ino, path})
 			}
 			return nil
 		})
 		_ = unix.Close(fd)
 	}
+	return found
 }

@@ -40,6 +40,9 @@ func (d *Decoder) End() error {
 	return d.err
 }
 
+// More says whether something is left, and no fault so far.
+func (d *Decoder) More() bool { return len(d.b) > 0 }
+
 // Magic reads what a form begins with.
 func (d *Decoder) Magic(m string) {
 	if !bytes.HasPrefix(d.b, []byte(m)) {
