@@ -1,7 +1,6 @@
 package project
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -111,10 +110,10 @@ func (x *executor) differs(path string, want, now State) string {
 func (x *executor) alias(path string) (alias string) {
 	dir, name := manifest.Split(path)
 	itself := false
-	_ = eachName(x.f.fd, cmp.Or(dir, "."), func(n []byte) error {
-		itself = itself || string(n) == name
-		if strings.EqualFold(string(n), name) {
-			alias = string(n)
+	_ = eachName(x.f.fd, dir, func(_ int, n string) error {
+		itself = itself || n == name
+		if strings.EqualFold(n, name) {
+			alias = n
 		}
 		return nil
 	})

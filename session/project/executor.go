@@ -29,15 +29,15 @@ type executor struct {
 	// known are the inodes that were looked at before anything was moved, by
 	// step; Ino 0 when an inode's times don't tell whether it changes.
 	known []unix.Stat_t
-	dirs  [2]openDir
+	dirs  [2]kept
 	told  func(Progress)
 	left  []manifest.Problem
 	links links
 	buf   []byte
 }
 
-// openDir is a folder that is kept open while moves are made in it.
-type openDir struct {
+// kept is a folder that stays open while moves are made in it.
+type kept struct {
 	path string
 	fd   int
 	open bool
@@ -88,7 +88,7 @@ func (x *executor) dir(path string) (int, error) {
 	if x.dirs[1].open {
 		_ = unix.Close(x.dirs[1].fd)
 	}
-	x.dirs[0], x.dirs[1] = openDir{path, fd, true}, x.dirs[0]
+	x.dirs[0], x.dirs[1] = kept{path, fd, true}, x.dirs[0]
 	return fd, nil
 }
 
@@ -158,7 +158,7 @@ func (x *executor) has(m *move, fd int, name string, after bool) (bool, State, e
 		err := x.inTree(m, fd, name, i, func(fd int, name string) error {
 			at, _, err := x.look.look(fd, name)
 			if err == nil && at.Kind == manifest.KindDir {
-				err = eachName(fd, name, func([]byte) error { names++; return nil })
+				err = eachName(fd, name, func(int, string) error { names++; return nil })
 			}
 			same = same && (at.Same(x.steps[i].New) || at.Kind == manifest.KindDir && (i == m.step || x.steps[i].New.Kind == manifest.KindDir))
 			return err
@@ -178,22 +178,7 @@ func (x *executor) inTree(m *move, dirfd int, name string, i int, do func(fd int
 	if dir == "" {
 		return do(dirfd, last)
 	}
-	fd, err := inode.OpenDirBeneath(dirfd, dir)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return do(fd, last)
-}
-
-// eachName calls f with each name in a folder below dirfd.
-func eachName(dirfd int, name string, f func(name []byte) error) error {
-	fd, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return inode.EachName(fd, make([]byte, 8<<10), f)
+	return openDir(dirfd, dir, func(fd int) error { return do(fd, last) })
 }
 
 func there(fd int, name string) bool {

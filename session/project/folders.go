@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -112,23 +113,20 @@ func (x *executor) settleFolder(s *Step) error {
 	if err != nil {
 		return err
 	}
-	fd, err := inode.Beneath(at, name, unix.O_PATH|unix.O_DIRECTORY) // its owner needn't be able to read it
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := inode.Fstat(fd, &st); err != nil {
-		return err
-	}
-	now, loose := State{Kind: manifest.KindDir}, s.Old
-	now.Mode, loose.Mode = st.Mode&0o7777, s.Old.Mode|0o700
-	if !now.Same(s.Old) && !now.Same(loose) && !now.Same(s.New) {
-		x.leave(s.Path, "was given mode %04o meanwhile and keeps it", now.Mode)
+	return open(at, name, unix.O_PATH|unix.O_DIRECTORY, func(fd int) error { // its owner needn't be able to read it
+		var st unix.Stat_t
+		if err := inode.Fstat(fd, &st); err != nil {
+			return err
+		}
+		now, loose := State{Kind: manifest.KindDir}, s.Old
+		now.Mode, loose.Mode = st.Mode&0o7777, s.Old.Mode|0o700
+		if !now.Same(s.Old) && !now.Same(loose) && !now.Same(s.New) {
+			x.leave(s.Path, "was given mode %04o meanwhile and keeps it", now.Mode)
+			return nil
+		}
+		x.dress(fd, s)
 		return nil
-	}
-	x.dress(fd, s)
-	return nil
+	})
 }
 
 // dress gives what a step made all that it shall have beside its content. What can't be
@@ -143,24 +141,6 @@ func (x *executor) dress(fd int, s *Step) {
 	}
 	crashPoint()
 	if err := inode.SetMeta(fd, s.New.Kind, &m, false); err != nil {
-		x.leave(s.Path, "has its content, but %v", explainAll(err))
+		x.leave(s.Path, "has its content, but %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-}
-
-// explainAll is an error of several parts in one line.
-func explainAll(err error) string {
-	var parts []error
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		parts = joined.Unwrap()
-	} else {
-		parts = []error{err}
-	}
-	text := ""
-	for i, p := range parts {
-		if i > 0 {
-			text += "; "
-		}
-		text += p.Error()
-	}
-	return text
 }

@@ -1,8 +1,6 @@
 package project
 
 import (
-	"errors"
-
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/overlay/inode"
@@ -15,12 +13,6 @@ type links struct {
 	noted  []name              // by the journal that is undone
 	made   map[uint64][]linked // by State.Links
 	sought bool
-}
-
-// name is a path of a file that has others.
-type name struct {
-	file uint64 // State.Links
-	path string
 }
 
 // linked is a name of such a file.
@@ -52,12 +44,9 @@ func (x *executor) link(dirfd int, name string, s *Step) bool {
 
 func (x *executor) linkTo(dirfd int, name, path string) error {
 	dir, last := manifest.Split(path)
-	fd, err := inode.OpenDirBeneath(x.f.fd, dir)
-	if err != nil {
-		return err
-	}
-	err = change(func() error { return unix.Linkat(fd, last, dirfd, name, 0) })
-	return errors.Join(err, unix.Close(fd))
+	return openDir(x.f.fd, dir, func(fd int) error {
+		return change(func() error { return unix.Linkat(fd, last, dirfd, name, 0) })
+	})
 }
 
 // made notes a name of a file that others may share.
@@ -129,15 +118,12 @@ func (x *executor) namesOf(wanted map[uint64]int) (found []name) {
 	for looked := 0; len(dirs) > 0 && left > 0 && looked < maxSought && x.ctx.Err() == nil; {
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		fd, err := inode.OpenDirBeneath(x.f.fd, dir)
-		if err != nil {
-			continue // what can't be looked at has no name that could be told
-		}
-		_ = inode.EachName(fd, make([]byte, 32<<10), func(n []byte) error {
+		// What can't be looked at has no name that could be told.
+		_ = eachName(x.f.fd, dir, func(fd int, n string) error {
 			var st unix.Stat_t
-			path := manifest.Join(dir, string(n))
+			path := manifest.Join(dir, n)
 			looked++
-			switch err := inode.Lstat(fd, string(n), &st); {
+			switch err := inode.Lstat(fd, n, &st); {
 			case err != nil || uint64(st.Dev) != x.f.dev:
 			case inode.KindOf(&st) == manifest.KindDir:
 				dirs = append(dirs, path)
@@ -148,7 +134,6 @@ func (x *executor) namesOf(wanted map[uint64]int) (found []name) {
 			}
 			return nil
 		})
-		_ = unix.Close(fd)
 	}
 	return found
 }

@@ -113,13 +113,10 @@ func (x *executor) one(dirfd int, name, path string, s *Step, told func(int64)) 
 
 // dressName is dress for a name below dirfd.
 func (x *executor) dressName(dirfd int, name string, s *Step) error {
-	fd, err := inode.Beneath(dirfd, name, unix.O_PATH)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	x.dress(fd, s)
-	return nil
+	return open(dirfd, name, unix.O_PATH, func(fd int) error {
+		x.dress(fd, s)
+		return nil
+	})
 }
 
 // fill writes a content into an empty file. Runs of zeros become holes.
@@ -238,30 +235,24 @@ func fsync(fd int) error { return change(func() error { return unix.Fsync(fd) })
 // chmodDir gives a folder below dirfd its permissions. It keeps what else its mode
 // says: setgid hands its group down.
 func chmodDir(dirfd int, name string, mode uint32) error {
-	fd, err := inode.Beneath(dirfd, name, unix.O_PATH|unix.O_DIRECTORY) // its owner needn't be able to read it
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := inode.Fstat(fd, &st); err != nil || st.Mode&0o777 == mode&0o777 {
-		return err
-	}
-	return change(func() error { return unix.Chmod(inode.FDPath(fd), mode&0o777|st.Mode&0o7000) })
+	return open(dirfd, name, unix.O_PATH|unix.O_DIRECTORY, func(fd int) error { // its owner needn't be able to read it
+		var st unix.Stat_t
+		if err := inode.Fstat(fd, &st); err != nil || st.Mode&0o777 == mode&0o777 {
+			return err
+		}
+		return change(func() error { return unix.Chmod(inode.FDPath(fd), mode&0o777|st.Mode&0o7000) })
+	})
 }
 
 // written says whether some process has the file of that name open for writing, or
 // mapped so: then no lease on reading it can be had (fcntl(2), F_SETLEASE). Where
 // leases aren't kept, or the file is another user's, it can't be told, and is no.
 func written(dirfd int, name string) bool {
-	fd, err := inode.Beneath(dirfd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
-	if err == nil {
-		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
-	}
-	return err == unix.EAGAIN
+	busy := false
+	_ = open(dirfd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, func(fd int) error {
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+		busy = err == unix.EAGAIN
+		return err // closed, the file has no lease of ours any more
+	})
+	return busy
 }

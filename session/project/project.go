@@ -78,18 +78,38 @@ func (f *Folder) here() error {
 	return nil
 }
 
+// open gives do what inode.Beneath opens, for as long as it takes.
+func open(dirfd int, name string, flags uint64, do func(fd int) error) error {
+	fd, err := inode.Beneath(dirfd, name, flags)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return do(fd)
+}
+
+// openDir does so for a folder, however long its path is; "" for dirfd's own.
+func openDir(dirfd int, path string, do func(fd int) error) error {
+	fd, err := inode.OpenDirBeneath(dirfd, path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return do(fd)
+}
+
+// eachName calls f with a folder below dirfd and each name in it.
+func eachName(dirfd int, path string, f func(fd int, name string) error) error {
+	return openDir(dirfd, path, func(fd int) error {
+		return inode.EachName(fd, make([]byte, 32<<10), func(name []byte) error { return f(fd, string(name)) })
+	})
+}
+
 // Stat says what the kernel knows of a path, without reading it, and whether there is
 // anything: nothing is when its folder is missing, or is no folder, or a link.
 func (f *Folder) Stat(path string) (st unix.Stat_t, there bool, err error) {
 	dir, name := manifest.Split(path)
-	if path == "" {
-		name = "."
-	}
-	fd, err := inode.OpenDirBeneath(f.fd, dir)
-	if err == nil {
-		err = inode.Lstat(fd, name, &st)
-		_ = unix.Close(fd)
-	}
+	err = openDir(f.fd, dir, func(fd int) error { return inode.Lstat(fd, cmp.Or(name, "."), &st) })
 	if inode.Gone(err) {
 		return st, false, nil
 	}
@@ -99,14 +119,10 @@ func (f *Folder) Stat(path string) (st unix.Stat_t, there bool, err error) {
 // Names lists what is in a folder of the project, "" for itself; it is an error
 // that it isn't there.
 func (f *Folder) Names(ctx context.Context, path string) (names []string, err error) {
-	fd, err := inode.OpenDirBeneath(f.fd, path)
-	if err == nil {
-		err = inode.EachName(fd, make([]byte, 32<<10), func(name []byte) error {
-			names = append(names, string(name))
-			return ctx.Err()
-		})
-		_ = unix.Close(fd)
-	}
+	err = eachName(f.fd, path, func(_ int, name string) error {
+		names = append(names, name)
+		return ctx.Err()
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list %q: %w", path, explain(err))
 	}
@@ -149,14 +165,15 @@ func (f *Folder) Keep(ctx context.Context, path string, b content.Bodies) (State
 	}
 	dir, name := manifest.Split(path)
 	var s State
-	fd, err := inode.OpenDirBeneath(f.fd, dir)
-	if err == nil {
-		s, _, err = l.look(fd, cmp.Or(name, "."))
-		err = errors.Join(err, q.Flush(ctx), unix.Close(fd))
-	} else if inode.Gone(err) {
+	var failed error
+	err := openDir(f.fd, dir, func(fd int) error {
+		s, _, failed = l.look(fd, cmp.Or(name, "."))
+		return nil
+	})
+	if inode.Gone(err) {
 		err = nil
 	}
-	if err != nil {
+	if err = errors.Join(err, failed, q.Flush(ctx)); err != nil {
 		return State{}, fmt.Errorf("cannot look at %q: %w", path, explain(err))
 	}
 	return s, nil

@@ -23,6 +23,12 @@ type State struct {
 	Found         bool          // it was like that in the project, with all of Meta, which is what comes back
 }
 
+// name is a path of a file that has others.
+type name struct {
+	file uint64 // State.Links
+	path string
+}
+
 // Of is an entry as a state to be compared or written; of nil, nothing.
 func Of(e *manifest.Entry) State {
 	if e == nil {
