@@ -45,8 +45,8 @@ type Files struct {
 	mu       sync.Mutex
 	version  int64              // guarded by mu; see Bump
 	current  *manifest.Manifest // guarded by mu; the last scan's
-	seen     []Checkpoint       // guarded by mu; those used last, newest first
 	compared []*comparison      // guarded by mu; the last few, newest first
+	seen     memo[int64, Checkpoint]
 	counts   memo[contents, lineCount]
 	alike    memo[contents, int]            // how much of two files is the same, in percent
 	hashes   memo[inode.Key, project.State] // files of the project, by what tells that they weren't written since
@@ -54,9 +54,9 @@ type Files struct {
 	groups   grouping
 }
 
-// maxSeen is how many checkpoints are held in memory; the others are read from
+// maxSeen is how many checkpoints are held in memory at most; the others are read from
 // the store when they are asked for.
-const maxSeen = 8
+const maxSeen = 16
 
 // Open opens the project folder of a live session. Told hears of every new
 // version; nil for nobody. It must not block.
@@ -233,33 +233,8 @@ func (f *Files) Save(ctx context.Context, m *manifest.Manifest) (content.Hash, e
 
 // Remember holds a new checkpoint in memory.
 func (f *Files) Remember(cp *Checkpoint) {
-	f.see(*cp)
+	f.seen.put(cp.ID, *cp, maxSeen)
 	f.Bump()
-}
-
-// see puts a checkpoint in front of those that are held.
-func (f *Files) see(cp Checkpoint) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	seen := []Checkpoint{cp}
-	for _, c := range f.seen {
-		if c.ID != cp.ID && len(seen) < maxSeen {
-			seen = append(seen, c)
-		}
-	}
-	f.seen = seen
-}
-
-// held finds a checkpoint in memory.
-func (f *Files) held(id int64) (Checkpoint, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range f.seen {
-		if c.ID == id {
-			return c, true
-		}
-	}
-	return Checkpoint{}, false
 }
 
 // At is the state at a checkpoint.
@@ -270,8 +245,8 @@ func (f *Files) At(ctx context.Context, id int64) (*manifest.Manifest, error) {
 
 // Checkpoint is a recorded checkpoint.
 func (f *Files) Checkpoint(ctx context.Context, id int64) (Checkpoint, error) {
-	cp, ok := f.held(id)
-	if !ok {
+	cp, known := f.seen.get(id)
+	if !known {
 		rec, err := ledger.Doc[api.Checkpoint](ctx, f.store, f.session, "checkpoint", id)
 		if err != nil {
 			return Checkpoint{}, fmt.Errorf("cannot find checkpoint %d: %w", id, err)
@@ -284,7 +259,7 @@ func (f *Files) Checkpoint(ctx context.Context, id int64) (Checkpoint, error) {
 		}
 		cp.ID = id
 	}
-	f.see(cp)
+	f.seen.put(id, cp, maxSeen)
 	return cp, nil
 }
 

@@ -53,9 +53,9 @@ type History struct {
 	// nobody does.
 	Undone func(ctx context.Context, s *api.Session) string
 
-	mu      sync.Mutex
-	opened  []*Files       // guarded by mu; of the sessions that were looked at last
-	counted map[string]int // guarded by mu; see unapplied
+	opening sync.Mutex
+	opened  memo[string, *Files] // of the sessions that were looked at last
+	counted memo[string, int]    // see unapplied
 }
 
 // ErrOver says that a session has ended, so that the record has all of it.
@@ -295,13 +295,12 @@ func (h *History) Taken(ctx context.Context, id string, checkpoint int64) (api.M
 // filesOf is what the record has of a session's files. A checkpoint never
 // changes, so what was read of one serves until others push it out.
 func (h *History) filesOf(id string) *Files {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f := Recorded(h.Store, id)
-	if i := slices.IndexFunc(h.opened, func(f *Files) bool { return f.session == id }); i >= 0 {
-		f = h.opened[i]
-		h.opened = slices.Delete(h.opened, i, i+1)
+	h.opening.Lock()
+	defer h.opening.Unlock()
+	f, known := h.opened.get(id)
+	if !known {
+		f = Recorded(h.Store, id)
 	}
-	h.opened = append([]*Files{f}, h.opened[:min(len(h.opened), maxOpened-1)]...)
+	h.opened.put(id, f, maxOpened)
 	return f
 }

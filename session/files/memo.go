@@ -2,25 +2,28 @@ package files
 
 import "sync"
 
-// memo remembers what is costly to find out, at most so much of it: when it is full
-// it forgets all. The zero value is ready; it is safe for concurrent use.
+// memo remembers what is costly to find out, and lets go of what wasn't put there for long.
+// The zero value is ready; it is safe for concurrent use.
 type memo[K comparable, V any] struct {
-	mu sync.Mutex
-	of map[K]V // guarded by mu
+	mu        sync.Mutex
+	late, old map[K]V // guarded by mu; old is what late was when it had half of what is remembered
 }
 
 func (m *memo[K, V]) get(key K) (v V, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v, known = m.of[key]
+	if v, known = m.late[key]; !known {
+		v, known = m.old[key]
+	}
 	return v, known
 }
 
+// put remembers v; most is how many are remembered in all.
 func (m *memo[K, V]) put(key K, v V, most int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.of == nil || len(m.of) >= most {
-		m.of = make(map[K]V)
+	if _, known := m.late[key]; m.late == nil || !known && len(m.late) >= most/2 {
+		m.late, m.old = make(map[K]V), m.late
 	}
-	m.of[key] = v
+	m.late[key] = v
 }

@@ -66,19 +66,12 @@ func (h *History) unapplied(ctx context.Context, s *api.Session) {
 		return
 	}
 	key := fmt.Sprint(s.ID, s.Resumed)
-	h.mu.Lock()
-	n, known := h.counted[key]
-	h.mu.Unlock()
+	n, known := h.counted.get(key)
 	if !known {
 		if n, err = h.count(ctx, *s); err != nil {
 			return
 		}
-		h.mu.Lock()
-		if h.counted == nil || len(h.counted) >= maxCounted {
-			h.counted = make(map[string]int)
-		}
-		h.counted[key] = n
-		h.mu.Unlock()
+		h.counted.put(key, n, maxCounted)
 	}
 	s.Unapplied = n
 }
