@@ -18,14 +18,7 @@ import (
 
 // lists says which paths a plan lists, or leads to one that it does.
 func (p *Plan) lists() func(path string) bool {
-	listed := map[string]bool{"": true}
-	for i := range p.changed {
-		for _, path := range p.changed[i].Paths() {
-			for ; !listed[path]; path = parent(path) {
-				listed[path] = true
-			}
-		}
-	}
+	listed := leading(pathsOf(p.changed))
 	return func(path string) bool { return listed[path] }
 }
 
@@ -52,17 +45,13 @@ func (f *Files) gone(ctx context.Context, some []int, all []Past, remain []strin
 	}
 	var out []int
 	for _, n := range some {
-		changed := false
-		for i := range all {
-			for _, s := range all[i].Spans {
-				if all[i].N != n || changed {
-					continue
-				}
-				var err error
-				if changed, err = f.holdsSome(ctx, s, remain); err != nil {
-					return nil, err
-				}
-			}
+		var spans []Span
+		if i := slices.IndexFunc(all, func(a Past) bool { return a.N == n }); i >= 0 {
+			spans = all[i].Spans
+		}
+		changed, err := f.holdsSome(ctx, spans, remain)
+		if err != nil {
+			return nil, err
 		}
 		if !changed {
 			out = append(out, n)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -154,7 +153,7 @@ func (r *Restorer) CarryOut(ctx context.Context, p *Plan, desk Desk) (*Outcome, 
 		if now, err = desk.Since(ctx, p.ToBefore); err != nil {
 			return o, err
 		}
-		if o.Actions, err = p.takenBack(now, func(s Span) (bool, error) { return r.Files.holdsSome(ctx, s, o.Left) }); err != nil {
+		if o.Actions, err = p.takenBack(now, func(s Span) (bool, error) { return r.Files.holdsSome(ctx, []Span{s}, o.Left) }); err != nil {
 			return o, err
 		}
 	}
@@ -247,11 +246,5 @@ func (r *Restorer) look(ctx context.Context, o *Outcome) error {
 // touchedBy lists the directories whose entries a plan may have changed: those
 // above what it writes, since they are made in the upper, and its own.
 func touchedBy(p *restore.Plan) []string {
-	set := map[string]bool{"": true}
-	for _, at := range p.Paths() {
-		for ; at != "." && !set[at]; at = path.Dir(at) {
-			set[at] = true
-		}
-	}
-	return slices.Collect(maps.Keys(set))
+	return slices.Collect(maps.Keys(leading(p.Paths())))
 }

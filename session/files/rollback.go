@@ -336,6 +336,25 @@ func byPath(changed []diff.Change) map[string]shownPath {
 	return m
 }
 
+// pathsOf are all the paths of some changes.
+func pathsOf(changed []diff.Change) (paths []string) {
+	for i := range changed {
+		paths = append(paths, changed[i].Paths()...)
+	}
+	return paths
+}
+
+// leading has paths and the folders that lead to them, "" too.
+func leading(paths []string) map[string]bool {
+	set := map[string]bool{"": true}
+	for _, path := range paths {
+		for ; !set[path]; path = parent(path) {
+			set[path] = true
+		}
+	}
+	return set
+}
+
 func isFolder(f *diff.File) bool { return f.Kind == manifest.KindDir }
 
 func parent(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
@@ -360,14 +379,7 @@ func (p *Plan) meanwhile(ctx context.Context, f *Files, cur *manifest.Manifest) 
 	if err != nil {
 		return nil, err
 	}
-	holds := make(map[string]bool) // directories with something below that was shown
-	for path := range shown {
-		for path != "" {
-			path = parent(path)
-			holds[path] = true
-		}
-	}
-	left := byPath(since)
+	holds, left := leading(pathsOf(p.changed)), byPath(since)
 	maps.DeleteFunc(left, func(path string, _ shownPath) bool { _, ok := shown[path]; return ok })
 	for path, l := range left {
 		// What stays and what goes back must have room beside each other.
@@ -423,15 +435,28 @@ func (p *Plan) takenBack(now []Past, holds func(Span) (bool, error)) ([]int, err
 	return actions, nil
 }
 
-// holdsSome says whether one of some paths changed in a span.
-func (f *Files) holdsSome(ctx context.Context, s Span, some []string) (bool, error) {
+// holdsSome says whether one of some paths changed in one of some spans.
+func (f *Files) holdsSome(ctx context.Context, in []Span, some []string) (bool, error) {
 	if len(some) == 0 {
 		return false, nil
 	}
-	changed, err := f.inSpan(ctx, s)
-	if err != nil {
-		return false, err
+	for _, s := range in {
+		from, err := f.At(ctx, s.From)
+		if err != nil {
+			return false, err
+		}
+		to, err := f.At(ctx, s.To)
+		if err != nil {
+			return false, err
+		}
+		changed, err := f.Between(ctx, from, to)
+		if err != nil {
+			return false, err
+		}
+		differs := byPath(changed)
+		if slices.ContainsFunc(some, func(path string) bool { _, ok := differs[path]; return ok }) {
+			return true, nil
+		}
 	}
-	differs := byPath(changed)
-	return slices.ContainsFunc(some, func(path string) bool { _, ok := differs[path]; return ok }), nil
+	return false, nil
 }

@@ -159,10 +159,8 @@ func (b *backing) later(ctx context.Context, after *Past, path string) string {
 		if a.TakenBack || a.Apart {
 			continue
 		}
-		for _, s := range a.Spans {
-			if some, err := b.holdsSome(ctx, s, []string{path}); err == nil && some { // only words
-				return fmt.Sprintf("#%d changed it since", a.N)
-			}
+		if some, err := b.holdsSome(ctx, a.Spans, []string{path}); err == nil && some { // only words
+			return fmt.Sprintf("#%d changed it since", a.N)
 		}
 	}
 	return ""
@@ -252,11 +250,7 @@ func (b *backing) redo(ctx context.Context, r *api.Rollback) error {
 // them in, however little the roll back took of them that comes again; or those that
 // are, since it takes away the last of them.
 func (b *backing) redone(ctx context.Context, r *api.Rollback) ([]int, error) {
-	var paths []string
-	for i := range b.p.changed {
-		paths = append(paths, b.p.changed[i].Paths()...)
-	}
-	out := []int{}
+	paths, out := pathsOf(b.p.changed), []int{}
 	for i := range b.p.Actions {
 		a := &b.p.Actions[i]
 		turns := b.whole && b.p.PutsIn() && slices.Contains(r.Actions, a.N)
@@ -276,15 +270,8 @@ func (b *backing) redone(ctx context.Context, r *api.Rollback) ([]int, error) {
 // turns says whether a redo that changes some paths puts in something of an action, or
 // takes away the last of it.
 func (b *backing) turns(ctx context.Context, a *Past, paths []string) (bool, error) {
-	touched := false
-	for i := 0; i < len(a.Spans) && !touched; i++ {
-		var err error
-		if touched, err = b.holdsSome(ctx, a.Spans[i], paths); err != nil {
-			return false, err
-		}
-	}
-	if !touched || b.p.PutsIn() && !a.Was {
-		return false, nil
+	if touched, err := b.holdsSome(ctx, a.Spans, paths); err != nil || !touched || b.p.PutsIn() && !a.Was {
+		return false, err
 	}
 	there, err := b.left(ctx, a, b.done.to)
 	if err != nil || there || b.p.PutsIn() {

@@ -98,22 +98,5 @@ func (f *Files) graft(ctx context.Context, state, from, to *manifest.Manifest) (
 	if err != nil {
 		return nil, err
 	}
-	var paths []string
-	for _, c := range changed {
-		paths = append(paths, c.Paths()...)
-	}
-	return manifest.Graft(state, to, paths), nil
-}
-
-// inSpan lists what changed between two checkpoints.
-func (f *Files) inSpan(ctx context.Context, s Span) ([]diff.Change, error) {
-	from, err := f.At(ctx, s.From)
-	if err != nil {
-		return nil, err
-	}
-	to, err := f.At(ctx, s.To)
-	if err != nil {
-		return nil, err
-	}
-	return f.Between(ctx, from, to)
+	return manifest.Graft(state, to, pathsOf(changed)), nil
 }
