@@ -33,6 +33,15 @@ type Conflict struct {
 // RefusedError says why steps weren't carried out. The project is as it was.
 type RefusedError struct{ Conflicts []Conflict }
 
+// maxConflicts is how many are named at once.
+const maxConflicts = 1000
+
+func (e *RefusedError) add(path, why string) {
+	if len(e.Conflicts) < maxConflicts {
+		e.Conflicts = append(e.Conflicts, Conflict{path, why})
+	}
+}
+
 func (e *RefusedError) Error() string {
 	c := e.Conflicts[0]
 	if n := len(e.Conflicts) - 1; n > 0 {

@@ -11,19 +11,11 @@ import (
 	"stepbox/runner/overlay/manifest"
 )
 
-// maxConflicts is how many are named at once.
-const maxConflicts = 1000
-
 // check compares every path with what its step expects, keeps what is there in
 // the bodies. What is so already is taken out of the steps. Nothing is written to the
 // project.
 func (x *executor) check() error {
 	refused := &RefusedError{}
-	refuse := func(path, why string) {
-		if len(refused.Conflicts) < maxConflicts {
-			refused.Conflicts = append(refused.Conflicts, Conflict{path, why})
-		}
-	}
 	var left []Step
 	var known []unix.Stat_t
 	for i := range x.steps {
@@ -40,7 +32,7 @@ func (x *executor) check() error {
 			why = "can't be read: " + explain(err).Error()
 		}
 		if why != "" {
-			refuse(s.Path, why)
+			refused.add(s.Path, why)
 		} else if !now.Same(s.New) {
 			left, known = append(left, Step{s.Path, now, s.New}), append(known, x.known[i])
 		}
@@ -70,7 +62,7 @@ func (x *executor) expect(i int, before []Step) (now State, why string, err erro
 	} else if inode.Gone(err) {
 		err = nil
 	}
-	for n := len(before) - 1; !parent && n >= 0 && (before[n].Path == dir || inside(before[n].Path, dir)); n-- {
+	for n := len(before) - 1; !parent && n >= 0 && manifest.Within(before[n].Path, dir); n-- {
 		parent = before[n].Path == dir
 	}
 	switch {

@@ -44,7 +44,7 @@ type kept struct {
 }
 
 func newExecutor(ctx context.Context, f *Folder, r *record, told func(Progress)) *executor {
-	x := &executor{ctx: ctx, f: f, r: r, queue: content.NewQueue(r.in.Bodies), told: told}
+	x := &executor{ctx: ctx, f: f, r: r, queue: content.NewQueue(r.in.Bodies), told: told, links: links{made: map[uint64][]linked{}}}
 	if told == nil {
 		x.told = func(Progress) {}
 	}

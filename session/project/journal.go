@@ -255,10 +255,7 @@ func (j Journals) Read(name string) (Journal, error) {
 	if err != nil {
 		return Journal{}, err
 	}
-	if err := apply.load(); err != nil {
-		return Journal{}, err
-	}
-	return Journal{name, apply.path, apply.at, phase(apply, undo), apply.steps}, nil
+	return Listed{Phase: phase(apply, undo), file: apply}.Read()
 }
 
 // both finds the files of one journal. undo is nil when there is none.

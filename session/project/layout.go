@@ -45,19 +45,12 @@ func order(a, b string) int {
 	return cmp.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 }
 
-func inside(path, folder string) bool {
-	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
-}
-
 // valid says why sorted steps contradict each other or may not be, or nil.
 func valid(steps []Step) error {
 	var above []*Step // the steps of the folders that lead to this one
 	for i := range steps {
 		s := &steps[i]
 		why := Never(s.Path)
-		if i > 0 && order(steps[i-1].Path, s.Path) >= 0 {
-			why = "it has two steps" // or, in a journal, is out of order
-		}
 		for _, state := range []State{s.Old, s.New} {
 			switch state.Kind {
 			case 0, manifest.KindFile, manifest.KindDir:
@@ -72,7 +65,7 @@ func valid(steps []Step) error {
 				why = "it has an impossible size or mode"
 			}
 		}
-		for len(above) > 0 && !inside(s.Path, above[len(above)-1].Path) {
+		for len(above) > 0 && !manifest.Within(s.Path, above[len(above)-1].Path) {
 			above = above[:len(above)-1]
 		}
 		if len(above) > 0 {
@@ -80,6 +73,9 @@ func valid(steps []Step) error {
 			if up.Old.Kind != manifest.KindDir && !s.Old.Absent() || up.New.Kind != manifest.KindDir && !s.New.Absent() {
 				why = fmt.Sprintf("%q is no folder then", up.Path)
 			}
+		}
+		if i > 0 && order(steps[i-1].Path, s.Path) >= 0 {
+			why = "it has two steps" // or, in a journal, is out of order
 		}
 		if why != "" {
 			return fmt.Errorf("cannot write %q: %s", s.Path, why)
@@ -112,7 +108,7 @@ func layout(steps []Step, id string) []move {
 			}
 		}
 		going[s.Path] = s.Old.Kind == manifest.KindDir
-		for s.New.Kind == manifest.KindDir && i+1 < len(steps) && inside(steps[i+1].Path, s.Path) {
+		for s.New.Kind == manifest.KindDir && i+1 < len(steps) && manifest.Within(steps[i+1].Path, s.Path) {
 			i++
 			m.tree = append(m.tree, i)
 		}

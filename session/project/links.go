@@ -51,13 +51,9 @@ func (x *executor) linkTo(dirfd int, name, path string) error {
 
 // made notes a name of a file that others may share.
 func (x *executor) made(path string, group uint64, is State) {
-	if group == 0 {
-		return
+	if group != 0 {
+		x.links.made[group] = append(x.links.made[group], linked{path, is})
 	}
-	if x.links.made == nil {
-		x.links.made = map[uint64][]linked{}
-	}
-	x.links.made[group] = append(x.links.made[group], linked{path, is})
 }
 
 // alone says which of the files that had more than one name has only one by now.

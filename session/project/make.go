@@ -51,8 +51,8 @@ func (x *executor) make() error {
 					return x.one(fd, name, m.beside(&x.steps[m.step], &x.steps[i]), &x.steps[i], func(n int64) { p.Part += n; x.told(p) })
 				})
 			}
-			if body := (bodyError{}); errors.As(err, &body) && len(refused.Conflicts) < maxConflicts && x.ctx.Err() == nil {
-				refused.Conflicts = append(refused.Conflicts, Conflict{x.steps[i].Path, "can't be written: " + err.Error()})
+			if body := (bodyError{}); errors.As(err, &body) && x.ctx.Err() == nil {
+				refused.add(x.steps[i].Path, "can't be written: "+err.Error())
 				err = nil
 			}
 			if inode.Gone(err) {

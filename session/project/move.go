@@ -156,10 +156,11 @@ func (x *executor) done(m *move, how how, fd, at int) (bool, error) {
 // looked at, or when undoing, than was put there.
 func (x *executor) refuse(m *move, now State) error {
 	s := &x.steps[m.step]
+	was := s.Old
 	if x.back {
-		return refuse(s.Path, x.differs(s.Path, s.New, now))
+		was = s.New
 	}
-	return refuse(s.Path, x.differs(s.Path, s.Old, now))
+	return refuse(s.Path, x.differs(s.Path, was, now))
 }
 
 // reverse takes back what was made and moved, newest first, and closes the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"stepbox/runner/overlay/manifest"
 )
@@ -73,14 +74,9 @@ func (r *record) recover(ctx context.Context) ([]manifest.Problem, error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := r.load(); err != nil { // its process may have gone on until it let go of the lock
-		if now, rerr := r.in.find(r.name); rerr == nil {
-			for _, n := range now {
-				if n.undo == r.undo && n.stage != r.stage {
-					return nil, ErrBusy
-				}
-			}
-		}
+	if err := r.load(); errors.Is(err, os.ErrNotExist) { // its process has gone on until it let go of the lock
+		return nil, ErrBusy
+	} else if err != nil {
 		return nil, err
 	}
 	x := newExecutor(ctx, f, r, nil)
