@@ -116,14 +116,11 @@ func (c *carrying) leftToGit(n *diff.Change) bool {
 
 // differs lists all that differs between two states, or says that it is too much.
 func (f *Files) differs(ctx context.Context, from, to *manifest.Manifest) ([]diff.Change, error) {
-	c, err := f.compare(ctx, from, to)
-	if err == nil && c.More > 0 {
-		err = api.Problemf(api.CodeInvalid, "cannot choose among so many changes: %d paths differ, and %d is the most", len(c.Changes)+c.More, maxCompared)
+	d, err := f.Difference(ctx, from, to)
+	if d.More > 0 {
+		return nil, api.Problemf(api.CodeInvalid, "cannot choose among so many changes: %d paths differ, and %d is the most", len(d.Changes)+d.More, maxCompared)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return c.Changes, nil
+	return d.Changes, err
 }
 
 func (c *carrying) meant(path string) bool { return c.only == nil || c.only(path) }

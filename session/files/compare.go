@@ -87,11 +87,8 @@ func (f *Files) Difference(ctx context.Context, from, to *manifest.Manifest) (di
 
 // Between lists what differs between two states; nil is the project folder.
 func (f *Files) Between(ctx context.Context, from, to *manifest.Manifest) ([]diff.Change, error) {
-	c, err := f.compare(ctx, from, to)
-	if err != nil {
-		return nil, err
-	}
-	return c.Changes, nil
+	d, err := f.Difference(ctx, from, to)
+	return d.Changes, err
 }
 
 // see makes the changes as people see them. It is called with counting held.

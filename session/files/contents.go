@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 )
@@ -18,21 +17,15 @@ func (h *History) Contents(ctx context.Context, id string, in api.Scope, f func(
 	if err != nil || s.To == nil {
 		return err
 	}
-	c, err := s.Files.compare(ctx, s.From, s.To)
+	changes, err := s.Files.Between(ctx, s.From, s.To)
 	if err != nil {
 		return err
 	}
-	applied := func(string, *diff.File) bool { return false }
-	if h.Applied != nil {
-		as, err := h.Applied(ctx, id)
-		if err != nil {
-			return err
-		}
-		if as != nil {
-			applied = as
-		}
+	applied, err := h.applied(ctx, id)
+	if err != nil {
+		return err
 	}
-	for _, change := range c.Changes {
+	for _, change := range changes {
 		if change.New == nil || change.New.Kind != manifest.KindFile || change.New.Unsaved != "" {
 			continue
 		}
@@ -40,7 +33,7 @@ func (h *History) Contents(ctx context.Context, id string, in api.Scope, f func(
 		if err != nil {
 			return fmt.Errorf("cannot read %q as it was: %w", change.Path, err)
 		}
-		err = f(change.Path, applied(change.Path, change.New), r)
+		err = f(change.Path, applied != nil && applied(change.Path, change.New), r)
 		r.Close()
 		if err != nil {
 			return err

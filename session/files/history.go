@@ -82,8 +82,8 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 	s, err := h.Scope(ctx, id, in)
 	now := in.To == "" || in.To == "end"        // else what became of the files since isn't told
 	var as func(path string, f *diff.File) bool // nil: nobody knows
-	if err == nil && s.To != nil && h.Applied != nil && now {
-		as, err = h.Applied(ctx, id)
+	if err == nil && s.To != nil && now {
+		as, err = h.applied(ctx, id)
 	}
 	if err == nil && s.To != nil {
 		out, err = s.Files.Page(ctx, s.From, s.To, p, func(changes []diff.Change, listed []api.Change) {
@@ -111,6 +111,14 @@ func (h *History) Changes(ctx context.Context, id string, in api.Scope, p api.Pa
 		out.Scope = string(cmp.Or(in.From, "start") + ".." + cmp.Or(in.To, "end"))
 	}
 	return out, err
+}
+
+// applied is what Applied tells, nil if nobody knows.
+func (h *History) applied(ctx context.Context, id string) (as func(path string, f *diff.File) bool, err error) {
+	if h.Applied == nil {
+		return nil, nil
+	}
+	return h.Applied(ctx, id)
 }
 
 // Inherited marks what a fork began with and is as it was then: what it was forked from

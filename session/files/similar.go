@@ -44,24 +44,22 @@ func (f *Files) Similar(ctx context.Context, d diff.Difference) diff.Difference 
 	s := similarity{Files: f, ctx: ctx, seen: map[int]map[string]int{}, left: similarBytes, pairs: mostPairs}
 	to, from := map[int]int{}, map[int]int{}
 	for _, sameName := range []bool{true, false} {
+		name := func(i int) string {
+			if sameName {
+				return path.Base(d.Changes[i].Path)
+			}
+			return ""
+		}
 		byName := map[string][]int{}
 		for _, i := range came {
-			name := ""
-			if sameName {
-				name = path.Base(d.Changes[i].Path)
-			}
-			byName[name] = append(byName[name], i)
+			byName[name(i)] = append(byName[name(i)], i)
 		}
 		for _, i := range gone {
 			if _, taken := to[i]; taken {
 				continue
 			}
-			name := ""
-			if sameName {
-				name = path.Base(d.Changes[i].Path)
-			}
 			best, most := -1, 0
-			for _, j := range byName[name] {
+			for _, j := range byName[name(i)] {
 				if _, taken := from[j]; taken {
 					continue
 				}

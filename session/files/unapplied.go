@@ -17,10 +17,13 @@ import (
 func (h *History) Session(ctx context.Context, id string) (api.Session, error) {
 	s, err := h.History.Session(ctx, id)
 	h.Today(ctx, &s)
-	if h.Unfetched != nil && s.State != "" && !s.Live() {
+	if s.State == "" || s.Live() {
+		return s, err
+	}
+	if h.Unfetched != nil {
 		s.Unfetched = h.Unfetched(ctx, &s)
 	}
-	if h.Undone != nil && s.State != "" && !s.Live() {
+	if h.Undone != nil {
 		if s.Undone = h.Undone(ctx, &s); s.Undone != "" {
 			s.Git = strings.TrimPrefix(s.Git+"; it put back "+s.Undone+", and didn't commit that", "; ")
 		}
@@ -84,10 +87,7 @@ func (h *History) count(ctx context.Context, session api.Session) (n int, err er
 	if err != nil || s.To == nil {
 		return 0, err
 	}
-	if h.Applied == nil {
-		return s.Files.Unapplied(ctx, s.To, nil)
-	}
-	wrote, err := h.Applied(ctx, session.ID)
+	wrote, err := h.applied(ctx, session.ID)
 	if err != nil {
 		return 0, err
 	}
