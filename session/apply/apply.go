@@ -135,7 +135,7 @@ func (a *Applier) lacks(ctx context.Context, id string) (int, error) {
 	defer folder.Close()
 	n, err := all.Files.Unapplied(ctx, all.To, func(ctx context.Context, path string, now *diff.File) (bool, error) {
 		has, err := folder.Look(ctx, path)
-		return err == nil && has.Same(wanted(now)), nil // what can't be looked at isn't known to be there
+		return err == nil && has.Same(files.StateOf(now)), nil // what can't be looked at isn't known to be there
 	})
 	if err != nil {
 		return 0, err

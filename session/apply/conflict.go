@@ -155,7 +155,7 @@ func mergedMode(seen *diff.File, has, want project.State) (mode uint32, ok bool)
 func (b *planner) three(at string, seen *diff.File, has, want project.State, into *merge.Result) (there []byte, err error) {
 	first := project.State{}
 	if f := seen; f != nil {
-		if first = wanted(f); f.Kind != manifest.KindFile || f.Unsaved != "" {
+		if first = files.StateOf(f); f.Kind != manifest.KindFile || f.Unsaved != "" {
 			into.Why = "what it was before isn't in the record"
 			return nil, nil
 		}

@@ -9,6 +9,7 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/files"
 )
 
 // keepSources leaves files as they are whose content the session moved to a path that
@@ -26,7 +27,7 @@ func (b *planner) keepSources(changes []diff.Change) error {
 			c := &changes[i]
 			_, written := b.steps[c.Path]
 			has, looked := b.looked[c.Path]
-			if c.New == nil || c.New.Kind != manifest.KindFile || c.New.Size == 0 || written || looked && has.Same(wanted(c.New)) {
+			if c.New == nil || c.New.Kind != manifest.KindFile || c.New.Size == 0 || written || looked && has.Same(files.StateOf(c.New)) {
 				continue
 			}
 			from := c.From
@@ -72,7 +73,7 @@ func (b *planner) keepSources(changes []diff.Change) error {
 func (b *planner) replaced(from string, c *diff.Change) bool {
 	_, by, _ := b.newest(from)
 	_, moved, _ := b.newest(c.Path)
-	return !by.at.Before(moved.at) && b.ours(from, b.looked[from]) && b.unchanged(c.Path, wanted(c.New))
+	return !by.at.Before(moved.at) && b.ours(from, b.looked[from]) && b.unchanged(c.Path, files.StateOf(c.New))
 }
 
 // tookOver says whether a file that is in conflict got its content while another one lost

@@ -500,15 +500,7 @@ func (b *planner) want(c *diff.Change) (want project.State, ok bool) {
 		b.left(c.Path, "only its owner or attributes changed, which aren't carried over")
 		return want, false
 	}
-	return wanted(n), true
-}
-
-// wanted is a side of a change as a state of the project; a nil one is nothing.
-func wanted(f *diff.File) project.State {
-	if f == nil {
-		return project.State{}
-	}
-	return project.Of(&f.Entry)
+	return files.StateOf(n), true
 }
 
 // special are kinds that are never written over.
@@ -547,7 +539,7 @@ func (b *planner) bodies() error {
 func (b *planner) list() error {
 	d := &dangers{
 		hidden: b.hidden, redacted: b.p.session.Redacted, git: map[string]bool{}, folded: b.folded(),
-		read: func(f *diff.File, most int64) ([]byte, error) { return b.read(wanted(f), most) },
+		read: func(f *diff.File, most int64) ([]byte, error) { return b.read(files.StateOf(f), most) },
 		there: func(path string) bool {
 			if s, ok := b.steps[path]; ok {
 				return !s.New.Absent()
@@ -606,7 +598,7 @@ func (b *planner) list() error {
 func (b *planner) hunks(c *diff.Change) []api.Hunk {
 	var texts [2]string
 	for i, f := range []*diff.File{c.Old, c.New} {
-		s := wanted(f)
+		s := files.StateOf(f)
 		text, err := b.read(s, maxMerged)
 		if f != nil && s.Kind != manifest.KindFile || err != nil || merge.Binary(text) {
 			return nil

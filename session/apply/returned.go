@@ -67,7 +67,7 @@ func (a *Applier) returned(ctx context.Context, s api.Session, sel files.Selecte
 			}
 			r.theirs = !has.Same(r.was)
 			folder := has.Kind == manifest.KindDir && (r.want == nil || r.want.Kind == manifest.KindDir)
-			if err == nil && (!r.theirs || !folder && !has.Same(wanted(r.want)) && w.goesOn(ctx, path)) { // what can't be looked at stays
+			if err == nil && (!r.theirs || !folder && !has.Same(files.StateOf(r.want)) && w.goesOn(ctx, path)) { // what can't be looked at stays
 				out = append(out, r)
 			}
 		}
@@ -156,7 +156,7 @@ func (b *planner) takeBack(d *diff.Difference) error {
 		}
 		b.words[r.path] = fmt.Sprintf("undoes what %s wrote", &r.by)
 		if r.held {
-			b.steps[r.path] = project.Step{Path: r.path, Old: r.was, New: wanted(r.want)}
+			b.steps[r.path] = project.Step{Path: r.path, Old: r.was, New: files.StateOf(r.want)}
 			continue
 		}
 		if c.Status == diff.Deleted {

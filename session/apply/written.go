@@ -116,7 +116,7 @@ func (a *Applier) Written(ctx context.Context, id string) (as func(path string, 
 	}
 	return func(path string, f *diff.File) bool {
 		s, _, ok := last(all, path)
-		return ok && s.Same(wanted(f))
+		return ok && s.Same(files.StateOf(f))
 	}, nil
 }
 

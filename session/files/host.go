@@ -81,9 +81,9 @@ func (f *Files) meanwhile(ctx context.Context, host *project.Folder, wrote func(
 		}
 	}
 	switch {
-	case made != nil && now.Same(project.Of(&made.Entry)):
+	case now.Same(StateOf(made)):
 		return "", true
-	case had != nil && now.Same(project.Of(had)):
+	case now.Same(project.Of(had)):
 		return "", false
 	case wrote != nil && wrote(path, &diff.File{Path: path, Entry: manifest.Entry{Kind: now.Kind, Meta: manifest.Meta{Mode: now.Mode}, Size: now.Size, Hash: now.Hash, Target: now.Target}}):
 		return "", false

@@ -72,11 +72,7 @@ func (r *Restorer) sayHost(ctx context.Context, p *Plan) {
 	for i := range p.Shown.Files {
 		c := &p.changed[i]
 		had := (*manifest.Manifest)(nil).Has(base, c.Path)
-		var is *manifest.Entry
-		if c.Old != nil {
-			is = &c.Old.Entry
-		}
-		if c.From != "" || project.Of(is).Same(project.Of(had)) {
+		if c.From != "" || StateOf(c.Old).Same(project.Of(had)) {
 			continue // a rename, or no change of the session's
 		}
 		why, applied := r.Files.meanwhile(ctx, host, nil, c.Path, had, c.Old)

@@ -128,11 +128,15 @@ func (f *Files) Unapplied(ctx context.Context, to *manifest.Manifest, has func(c
 // InProject says whether the project folder has a file as it is.
 func (f *Files) InProject(ctx context.Context, path string, now *diff.File) (bool, error) {
 	has, err := f.lower.Lookup(ctx, path)
-	var want *manifest.Entry
-	if now != nil {
-		want = &now.Entry
+	return err == nil && project.Of(has).Same(StateOf(now)), err
+}
+
+// StateOf is a side of a change as a state of the project; of nil, nothing.
+func StateOf(f *diff.File) project.State {
+	if f == nil {
+		return project.State{}
 	}
-	return err == nil && project.Of(has).Same(project.Of(want)), err
+	return project.Of(&f.Entry)
 }
 
 // AsSeen says whether the project folder has a file as the session first saw it.
@@ -153,5 +157,5 @@ func Still(f *diff.File, has project.State) bool {
 	case f.Kind == manifest.KindFile && f.Size == 0 && f.Unsaved == "":
 		return has.Kind == manifest.KindFile && has.Size == 0 && has.Mode&0o777 == f.Mode&0o777
 	}
-	return has.Same(project.Of(&f.Entry))
+	return has.Same(StateOf(f))
 }
