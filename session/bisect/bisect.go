@@ -138,8 +138,8 @@ func (b *Bisector) steps(ctx context.Context, id string, from, to api.Moment) ([
 	f := files.Recorded(b.History.Store, id)
 	var steps []api.BisectStep
 	for i, at := range way {
-		made := c.Made(at)
-		if i+1 < len(way) && len(made) > 0 && slices.Equal(made, c.Made(way[i+1])) {
+		made := c.Made[at]
+		if i+1 < len(way) && len(made) > 0 && slices.Equal(made, c.Made[way[i+1]]) {
 			continue // in the middle of what they did
 		}
 		same, err := b.same(ctx, f, c, before, at)
@@ -192,7 +192,7 @@ const index = ".git/index"
 // at only when it may have been nothing but git's index: all else costs a reading of
 // both states.
 func (b *Bisector) same(ctx context.Context, f *files.Files, c *files.Course, from, to int64) (bool, error) {
-	if i, j := c.Index(from), c.Index(to); i >= 0 && len(c.Made(to)) > 0 {
+	if i, j := c.Index(from), c.Index(to); i >= 0 && len(c.Made[to]) > 0 {
 		was, werr := f.Along(ctx, c.All[i].Root, index)
 		is, err := f.Along(ctx, c.All[j].Root, index)
 		if err = errors.Join(werr, err); err != nil {
@@ -216,8 +216,8 @@ func (b *Bisector) same(ctx context.Context, f *files.Files, c *files.Course, fr
 }
 
 func step(past *ledger.Past, c *files.Course, at int64, from, to api.Moment) api.BisectStep {
-	s := api.BisectStep{Actions: c.Made(at), From: from, To: to, Title: "what no action changed"}
-	if r := c.Back(at); r != nil {
+	s := api.BisectStep{Actions: c.Made[at], From: from, To: to, Title: "what no action changed"}
+	if r := c.Back[at]; r != nil {
 		s.Title, _ = r.Words()
 	}
 	for _, a := range past.Actions {

@@ -131,7 +131,7 @@ func (w *walk) step(ctx context.Context, p part, at place, wrote func(actions []
 			return err
 		}
 	}
-	wrote(w.Made(at.checkpoint), p.lines)
+	wrote(w.Made[at.checkpoint], p.lines)
 	return nil
 }
 
@@ -187,7 +187,7 @@ func (w *walk) sources(ctx context.Context, at place, there bool) ([]place, erro
 			out[0].path = old
 		}
 	}
-	r := w.Back(at.checkpoint)
+	r := w.Back[at.checkpoint]
 	if r == nil {
 		return out, nil
 	}

@@ -73,9 +73,6 @@ type glance struct {
 // Ran says who can have run since the changes began until a look; nil means
 // anyone, as when there was no look. Froze is Taken's.
 func (a *Accountant) Ran(until []runner.Activity, froze bool, of Owner) map[int]bool {
-	if until == nil {
-		return nil
-	}
 	who := ran(a.began, look(until, of))
 	if who != nil && froze {
 		who[Agent] = true
@@ -85,10 +82,6 @@ func (a *Accountant) Ran(until []runner.Activity, froze bool, of Owner) map[int]
 
 // Begin notes a look after which the next changes begin; nil is none.
 func (a *Accountant) Begin(since []runner.Activity, of Owner) {
-	if since == nil {
-		a.began = nil
-		return
-	}
 	a.began = look(since, of)
 }
 
@@ -106,8 +99,11 @@ func (a *Accountant) Left() (map[int]int, bool) {
 
 func procOf(p runner.Activity) Proc { return Proc{p.PID, p.Start} }
 
-// look says whose each process is.
+// look says whose each process is; nil without a look.
 func look(list []runner.Activity, of Owner) *glance {
+	if list == nil {
+		return nil
+	}
 	g := &glance{list, make([]int, len(list))}
 	for i, p := range list {
 		g.owners[i] = of(p.Mark)
@@ -129,15 +125,11 @@ func ran(began, now *glance) map[int]bool {
 		j, lives := index[procOf(b)]
 		if lives && now.list[j].Still(b, false) {
 			delete(index, procOf(b))
-			continue
-		}
-		who[began.owners[i]] = true
-		if lives {
-			who[now.owners[j]] = true
-			delete(index, procOf(b))
+		} else {
+			who[began.owners[i]] = true // and the one that it may have become another's
 		}
 	}
-	for _, j := range index { // those that are new
+	for _, j := range index { // those that ran, or are new
 		who[now.owners[j]] = true
 	}
 	return who

@@ -14,14 +14,17 @@ import (
 type Course struct {
 	All []api.Checkpoint // of all files, by number
 
+	// By checkpoint: the actions in whose time its changes were made, by number, none of
+	// what a person or a roll back did; and the roll back that left it.
+	Made map[int64][]int
+	Back map[int64]*api.Rollback
+
 	line Line
-	made map[int64][]int
-	back map[int64]*api.Rollback
 }
 
 // NewCourse finds out a session's course.
 func NewCourse(past *ledger.Past) *Course {
-	c := &Course{made: make(map[int64][]int), back: make(map[int64]*api.Rollback)}
+	c := &Course{Made: make(map[int64][]int), Back: make(map[int64]*api.Rollback)}
 	c.line.Recall(past.Checkpoints, past.Rollbacks)
 	for _, cp := range past.Checkpoints {
 		if cp.Action == 0 {
@@ -31,13 +34,13 @@ func NewCourse(past *ledger.Past) *Course {
 	for _, a := range past.Actions {
 		for _, s := range a.Spans {
 			for at := s.To; at > s.From; at = c.From(at) {
-				c.made[at] = append(c.made[at], a.N)
+				c.Made[at] = append(c.Made[at], a.N)
 			}
 		}
 	}
 	for i := range past.Rollbacks {
 		if r := &past.Rollbacks[i]; r.After != 0 {
-			c.back[r.After] = r
+			c.Back[r.After] = r
 		}
 	}
 	return c
@@ -45,13 +48,6 @@ func NewCourse(past *ledger.Past) *Course {
 
 // From is the checkpoint that one goes on from; 0: the project as it was.
 func (c *Course) From(id int64) int64 { return c.line.From(id) }
-
-// Made are the actions in whose time a checkpoint's changes were made, by number; none
-// of what a person or a roll back did.
-func (c *Course) Made(id int64) []int { return c.made[id] }
-
-// Back is the roll back that left a checkpoint, or nil.
-func (c *Course) Back(id int64) *api.Rollback { return c.back[id] }
 
 // Index is where a checkpoint is in All; negative when it isn't one of all files.
 func (c *Course) Index(id int64) int {

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -380,12 +379,11 @@ func modeWords(was, is uint32) string {
 
 // ParseHash reads a hash as the API writes it.
 func ParseHash(s string) (content.Hash, error) {
-	var h content.Hash
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b) != len(h) {
-		return h, fmt.Errorf("cannot read %q as a hash", api.Escape(api.Trim(s, 80)))
+	h, err := store.ParseHash(s)
+	if err != nil {
+		err = fmt.Errorf("cannot read %q as a hash", api.Escape(api.Trim(s, 80)))
 	}
-	return content.Hash(b), nil
+	return content.Hash(h), err
 }
 
 func (f *Files) open(ctx context.Context, side *diff.File) (io.ReadCloser, int64, error) {

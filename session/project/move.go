@@ -262,27 +262,26 @@ func (x *executor) discard(m *move, at int) error {
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return unlink(at, m.temp, 0)
 	}
-	folder := func(i int) bool { return i == m.step || x.steps[i].New.Kind == manifest.KindDir }
-	for _, i := range m.tree {
-		if err == nil && folder(i) {
-			err = x.inTree(m, at, m.temp, i, func(fd int, name string) error { return chmodDir(fd, name, 0o700) })
+	each := func(i int, do func(fd int, name string) error) {
+		if err == nil {
+			err = x.inTree(m, at, m.temp, i, do)
 		}
 		if inode.Gone(err) {
 			err = nil // it wasn't made yet
 		}
 	}
+	folder := func(i int) bool { return i == m.step || x.steps[i].New.Kind == manifest.KindDir }
+	for _, i := range m.tree {
+		if folder(i) {
+			each(i, func(fd int, name string) error { return chmodDir(fd, name, 0o700) })
+		}
+	}
 	for _, i := range slices.Backward(m.tree) {
-		if err == nil {
-			err = x.inTree(m, at, m.temp, i, func(fd int, name string) error {
-				if folder(i) {
-					return unlink(fd, name, unix.AT_REMOVEDIR)
-				}
-				return unlink(fd, name, 0)
-			})
+		flags := 0
+		if folder(i) {
+			flags = unix.AT_REMOVEDIR
 		}
-		if inode.Gone(err) {
-			err = nil
-		}
+		each(i, func(fd int, name string) error { return unlink(fd, name, flags) })
 	}
 	return err
 }
