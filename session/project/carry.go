@@ -70,19 +70,21 @@ func (f *Folder) Carry(ctx context.Context, j Journals, name string, steps []Ste
 // nothing: a path that isn't as Carry left it is a conflict. Folders stay in which
 // there is something else by now.
 func (f *Folder) Undo(ctx context.Context, j Journals, name string, told func(Progress)) (left []manifest.Problem, err error) {
-	done, undo, err := j.both(name)
+	l, err := j.one(name)
+	done := l.file
 	if err == nil {
 		err = done.load()
 	}
 	if err == nil {
 		err = f.here()
 	}
-	if err == nil && phase(done, undo) != Done {
-		err = fmt.Errorf("it is %s", phase(done, undo))
-	} else if err == nil && !f.is(done) {
+	switch {
+	case err != nil:
+	case l.Phase != Done:
+		err = fmt.Errorf("it is %s", l.Phase)
+	case !f.is(done):
 		err = errors.New("it was done to another project folder")
-	}
-	if err == nil {
+	default:
 		for i, s := range done.steps {
 			done.steps[i].Old, done.steps[i].New = s.New, s.Old
 		}
@@ -215,7 +217,7 @@ func (f *Folder) is(r *record) bool {
 // free fails when an earlier journal of the project is half-way, or when there is
 // one like r.
 func (f *Folder) free(r *record) error {
-	found, err := r.in.find("")
+	found, err := r.in.find()
 	for _, o := range found {
 		if o.name == r.name && o.undo == r.undo {
 			return fmt.Errorf("there is a journal %q already", r.name)

@@ -487,7 +487,7 @@ func TestSpoiltJournal(t *testing.T) {
 	if err := w.in.Remove("dead"); !errors.Is(err, ErrUnfinished) {
 		t.Errorf("removed one to recover: %v", err)
 	}
-	found, err := w.in.find("dead")
+	found, err := w.in.find()
 	must.OK(t, err)
 	path := found[0].file(found[0].stage)
 	raw, err := os.ReadFile(path)

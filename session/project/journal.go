@@ -215,15 +215,15 @@ func (r *record) open() bool {
 	return r.stage != stageDone && r.stage != stageFailed && r.stage != stageOver
 }
 
-// find gives the journal files of a name, or all when it is "", unread.
-func (j Journals) find(name string) ([]*record, error) {
+// find gives the journal files, unread.
+func (j Journals) find() ([]*record, error) {
 	entries, err := os.ReadDir(j.Dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("cannot list journals: %w", err)
 	}
 	var out []*record
 	for _, e := range entries {
-		if r := j.parse(e.Name()); r != nil && (name == "" || r.name == name) {
+		if r := j.parse(e.Name()); r != nil {
 			out = append(out, r)
 		} else if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == ".new" && time.Since(info.ModTime()) > time.Hour {
 			_ = os.Remove(filepath.Join(j.Dir, e.Name())) // of a process that died while it wrote it
@@ -251,30 +251,21 @@ func (r *record) loadBy(decode func([]byte) (*record, error)) error {
 
 // Read reads the journal of that name; os.ErrNotExist when there is none.
 func (j Journals) Read(name string) (Journal, error) {
-	apply, undo, err := j.both(name)
+	l, err := j.one(name)
 	if err != nil {
 		return Journal{}, err
 	}
-	return Listed{Phase: phase(apply, undo), file: apply}.Read()
+	return l.Read()
 }
 
-// both finds the files of one journal. undo is nil when there is none.
-func (j Journals) both(name string) (apply, undo *record, err error) {
-	found, err := j.find(name)
-	if err != nil {
-		return nil, nil, err
+// one is the journal of that name.
+func (j Journals) one(name string) (Listed, error) {
+	all, err := j.List()
+	l, ok := all[name]
+	if err == nil && !ok {
+		err = fmt.Errorf("cannot read journal %q: %w", name, os.ErrNotExist)
 	}
-	for _, r := range found {
-		if r.undo {
-			undo = r
-		} else {
-			apply = r
-		}
-	}
-	if apply == nil || name == "" {
-		return nil, nil, fmt.Errorf("cannot read journal %q: %w", name, os.ErrNotExist)
-	}
-	return apply, undo, nil
+	return l, err
 }
 
 func phase(apply, undo *record) Phase {
@@ -296,7 +287,7 @@ type Listed struct {
 	Phase Phase
 	Over  bool // it only tells what was written, and names no bodies
 
-	file *record
+	file, undo *record // undo is nil when there is none
 }
 
 // Read reads it. Of one that can't be read the time is told at which its file was written;
@@ -334,7 +325,7 @@ func (l Listed) loadBy(decode func([]byte) (*record, error)) (record, error) {
 
 // List lists the journals that there are, by name.
 func (j Journals) List() (map[string]Listed, error) {
-	found, err := j.find("")
+	found, err := j.find()
 	undo, out := map[string]*record{}, map[string]Listed{}
 	for _, r := range found {
 		if r.undo {
@@ -343,7 +334,7 @@ func (j Journals) List() (map[string]Listed, error) {
 	}
 	for _, r := range found {
 		if !r.undo {
-			out[r.name] = Listed{phase(r, undo[r.name]), r.stage == stageOver, r}
+			out[r.name] = Listed{phase(r, undo[r.name]), r.stage == stageOver, r, undo[r.name]}
 		}
 	}
 	return out, err
@@ -352,12 +343,12 @@ func (j Journals) List() (map[string]Listed, error) {
 // Retire has a journal only tell what was written, since the session is removed that it
 // is of. One of what doesn't stand is removed.
 func (j Journals) Retire(name string) error {
-	apply, undo, err := j.both(name)
+	l, err := j.one(name)
 	switch {
-	case err != nil || apply.stage == stageOver:
+	case err != nil || l.Over:
 		return err
-	case phase(apply, undo) == Done:
-		return apply.become(stageOver)
+	case l.Phase == Done:
+		return l.file.become(stageOver)
 	}
 	return j.Remove(name)
 }
@@ -365,11 +356,11 @@ func (j Journals) Retire(name string) error {
 // Remove forgets a journal. One that is Begun or Undoing stays, unless it can't be
 // read or its project is gone, so that nobody could recover it.
 func (j Journals) Remove(name string) error {
-	apply, undo, err := j.both(name)
+	l, err := j.one(name)
 	if err != nil {
 		return err
 	}
-	for _, r := range []*record{undo, apply} {
+	for _, r := range []*record{l.undo, l.file} {
 		if r == nil {
 			continue
 		}

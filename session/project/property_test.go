@@ -161,7 +161,7 @@ func TestKilledAnywhere(t *testing.T) {
 	before, after := treeFor(from), treeFor(to)
 	check := func(n int, undo bool) {
 		t.Helper()
-		open, err := w.in.find("")
+		open, err := w.in.find()
 		must.OK(t, err)
 		for _, r := range open {
 			if r.open() {

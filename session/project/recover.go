@@ -26,7 +26,7 @@ var ErrUnfinished = errors.New("an earlier apply was interrupted and must be fin
 // Recover finishes what processes that died left half-way in any project, or
 // takes it back, and says which. What another process is at is left alone.
 func (j Journals) Recover(ctx context.Context) ([]Recovered, error) {
-	found, err := j.find("")
+	found, err := j.find()
 	if err != nil {
 		return nil, err
 	}
