@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -74,11 +75,7 @@ type side struct {
 func sides(c diff.Change) []side {
 	var out []side
 	if c.Old != nil {
-		from := c.Path
-		if c.From != "" {
-			from = c.From
-		}
-		out = append(out, side{from, c.Old.Kind})
+		out = append(out, side{cmp.Or(c.From, c.Path), c.Old.Kind})
 	}
 	if c.New != nil {
 		out = append(out, side{c.Path, c.New.Kind})

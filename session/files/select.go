@@ -39,7 +39,7 @@ func (h *History) Select(ctx context.Context, id string, in api.Selection) (Sele
 
 // SelectOver makes the state that has what a selection names and, at the paths of that,
 // what some actions changed before, which was chosen by somebody else: what they are is
-// told for each path, not ok where that can't be told. Nil is nothing.
+// told for each path, not ok and none where that can't be told. Nil is nothing.
 func (h *History) SelectOver(ctx context.Context, id string, in api.Selection, before func(path string) (actions []int, ok bool)) (Selected, error) {
 	scope, err := h.recorded(ctx, id)
 	out := Selected{Scope: scope}
@@ -96,8 +96,13 @@ type selecting struct {
 func (s *selecting) meant(path string) bool {
 	by := s.by[path]
 	return len(s.filter.choices) == 0 && s.filter.matches(path) &&
-		!slices.ContainsFunc(s.without, func(a api.Action) bool { return slices.Contains(by, a.N) }) &&
-		(!s.some || len(by) > 0 && slices.ContainsFunc(s.chosen, func(a api.Action) bool { return a.N == by[len(by)-1] }))
+		!slices.ContainsFunc(by, func(n int) bool { return among(s.without, n) }) &&
+		(!s.some || len(by) > 0 && among(s.chosen, by[len(by)-1]))
+}
+
+// among says whether an action is one of some.
+func among(some []api.Action, n int) bool {
+	return slices.ContainsFunc(some, func(a api.Action) bool { return a.N == n })
 }
 
 // there says whether an action's change of a path is there before.
@@ -105,13 +110,12 @@ func (s *selecting) there(path string, n int) bool {
 	if s.before == nil {
 		return false
 	}
-	if _, known := s.had[path]; !known {
-		s.had[path] = nil
-		if all, ok := s.before(path); ok {
-			s.had[path] = all
-		}
+	had, known := s.had[path]
+	if !known {
+		had, _ = s.before(path)
+		s.had[path] = had
 	}
-	return slices.Contains(s.had[path], n)
+	return slices.Contains(had, n)
 }
 
 func (s *selecting) over(path string) bool {
@@ -165,7 +169,7 @@ func (s *selecting) touched(ctx context.Context) error {
 func (s *selecting) others(path string, but []api.Action) string {
 	var ns []string
 	for _, n := range s.by[path] {
-		if !slices.ContainsFunc(but, func(a api.Action) bool { return a.N == n }) {
+		if !among(but, n) {
 			ns = append(ns, "#"+strconv.Itoa(n))
 		}
 	}
@@ -182,9 +186,8 @@ func (s *selecting) actions(ctx context.Context) error {
 		return err
 	}
 	alone := func(path string) bool {
-		return len(s.by[path]) > 0 && len(s.filter.choices[path].Hunks) == 0 && !slices.ContainsFunc(s.by[path], func(n int) bool {
-			return !slices.ContainsFunc(s.chosen, func(a api.Action) bool { return a.N == n }) && !s.there(path, n)
-		})
+		return len(s.by[path]) > 0 && len(s.filter.choices[path].Hunks) == 0 &&
+			!slices.ContainsFunc(s.by[path], func(n int) bool { return !among(s.chosen, n) && !s.there(path, n) })
 	}
 	meant, steps := make(map[string]bool), make(map[int]step)
 	for _, a := range s.chosen {
