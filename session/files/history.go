@@ -132,18 +132,13 @@ func (h *History) Inherited(ctx context.Context, id string, f *Files, to *manife
 
 // inherited is what marks one of them.
 func (h *History) inherited(ctx context.Context, id string, f *Files, to *manifest.Manifest) func(diff.Change, *api.Change) {
-	none := func(diff.Change, *api.Change) {}
+	var first *manifest.Manifest
 	doc, err := ledger.Session(ctx, h.Store, id)
-	if err != nil || doc.Parent == nil {
-		return none
+	if err == nil && doc.Parent != nil {
+		first, _, err = h.stateAt(ctx, f, id, "start")
 	}
-	at, err := h.At(ctx, id, "start")
-	if err != nil || at.Checkpoint == 0 {
-		return none
-	}
-	first, err := f.At(ctx, at.Checkpoint)
-	if err != nil {
-		return none // the change is shown all the same
+	if err != nil || first == nil {
+		return func(diff.Change, *api.Change) {} // the change is shown all the same
 	}
 	base := manifest.LaterBase(first, to)
 	return func(c diff.Change, to *api.Change) {
