@@ -2,6 +2,7 @@ package dialog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -76,7 +77,6 @@ func applyWords(a api.Apply) string {
 }
 
 func (a *Applies) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	a.measure(area, 150)
 	note := text{}
 	switch {
 	case !a.loaded:
@@ -87,7 +87,7 @@ func (a *Applies) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		note = text{"nothing was applied from this session", themes.SurfaceMuted}
 	}
 	hints := Foot(keys.List, func(i intent.Intent) bool { return a.Why(i) != "" })
-	a.show(dst, area, f, []text{{"Applies", themes.Strong}}, nil, hints, note)
+	a.show(a.begin(dst, area, 150), area, f, titled("Applies"), hints, note)
 	return nil
 }
 
@@ -115,11 +115,5 @@ func applied(x api.Apply) string {
 	if x.By != "" {
 		out = append(out, "by "+x.By)
 	}
-	var full []string
-	for _, s := range out {
-		if s != "" {
-			full = append(full, s)
-		}
-	}
-	return strings.Join(full, " · ")
+	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), " · ")
 }

@@ -74,53 +74,53 @@ func (d *Bisect) End(b *api.Bisected, diffs []api.FileDiff, problem string) {
 }
 
 func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := d.measure(area, 100)
-	rows := []row{{}}
-	title := []text{{"Find what broke this", themes.Strong}}
-	leave := paint.Hint{Key: "esc", Words: "back"}
+	b, title := d.begin(dst, area, 100), titled("Find what broke this")
+	b.gap()
 	if !d.sent {
-		rows = append(rows, wrapped(dst, "A shell command that passed before the session's actions and fails now, as go test ./... may. It runs in throw-away sandboxes without a network, on the files as they were after one action and another.", width, themes.SurfaceMuted)...)
-		return d.ask(dst, area, f, title, rows, []paint.Hint{{Key: keys.First(intent.Yes{}, keys.Input), Words: "find it"}, leave}, text{})
+		b.say("A shell command that passed before the session's actions and fails now, as go test ./... may. It runs in throw-away sandboxes without a network, on the files as they were after one action and another.", themes.SurfaceMuted)
+		return d.ask(b, area, f, title, []paint.Hint{hint(intent.Yes{}, keys.Input, "find it", false), leave("back")}, text{})
 	}
-	rows = append(rows, command(dst, d.line.Value(), width)...)
-	rows = append(rows, row{})
+	b.command(d.line.Value())
+	b.gap()
 	how := d.how
 	if d.done == nil { // then all of it is scrolled
 		how = how[max(0, len(how)-max(3, area.Dy()-16)):]
 	}
 	for _, w := range how {
-		rows = append(rows, muted(paint.Shorten(dst, w, width)))
+		b.muted(b.short(w, b.width))
 	}
-	note, hints := text{"⋯ running it", themes.Info}, []paint.Hint{{Key: "esc", Words: "stop"}}
+	note, hints := text{"⋯ running it", themes.Info}, []paint.Hint{leave("stop")}
 	if d.done != nil {
 		there := "go there; " + keys.First(intent.Apply{Without: true}, keys.Actions) + " applies all but it"
 		if d.session.Live() {
 			there = "go there; " + keys.First(intent.Rollback{}, keys.Actions) + " rolls it back"
 		}
-		note, hints = text{}, []paint.Hint{{Key: keys.First(intent.Yes{}, keys.Found), Words: there, Off: d.found() == 0}, {Key: keys.First(intent.Page{By: 1}, keys.Found), Words: "scroll"}, leave}
-		rows = append(rows, row{})
+		note, hints = text{}, []paint.Hint{hint(intent.Yes{}, keys.Found, there, d.found() == 0), hint(intent.Page{By: 1}, keys.Found, "scroll", false), leave("back")}
+		b.gap()
 		words := "This broke it:"
 		if len(d.done.Steps) > 1 {
 			words = "One of these broke it: what is between was skipped, or is flaky."
 		}
-		rows = append(rows, row{spans: []text{{words, themes.Strong}}})
+		b.line(text{words, themes.Strong})
 		for _, s := range d.done.Steps {
-			rows = append(rows, wrapped(dst, s.Words(), width, themes.Denied)...)
+			b.say(s.Words(), themes.Denied)
 			if s.Said != "" {
-				rows = append(rows, wrapped(dst, "said: "+s.Said, width, themes.SurfaceMuted)...)
+				b.say("said: "+s.Said, themes.SurfaceMuted)
 			}
 		}
 		for _, f := range d.diffs {
-			rows = append(rows, row{}, row{spans: []text{{f.Change.Status + " " + paint.Clean(f.Change.Path), themes.Strong}}})
+			b.gap()
+			b.line(text{f.Change.Status + " " + paint.Clean(f.Change.Path), themes.Strong})
 			if len(f.Hunks) == 0 {
-				rows = append(rows, muted(cmp.Or(paint.Clean(f.Note), f.Change.Words, "no lines differ")))
+				b.muted(cmp.Or(paint.Clean(f.Note), f.Change.Words, "no lines differ"))
 			}
-			rows = append(rows, hunks(dst, f.Hunks, width, mostRows)...)
+			b.hunks(f.Hunks, mostRows)
 		}
 		if n := len(d.done.Inexact) + d.done.InexactMore; n > 0 {
-			rows = append(rows, wrapped(dst, paint.Count(n, "file", "files")+" can't be had as then, and were as they are now: "+d.done.Inexact[0].Path, width, themes.Warn)...)
+			b.say(paint.Count(n, "file", "files")+" can't be had as then, and were as they are now: "+d.done.Inexact[0].Path, themes.Warn)
 		}
 	}
-	d.draw(dst, area, f, title, append(rows, row{}), hints, note)
+	b.gap()
+	d.draw(b, area, f, title, hints, note)
 	return nil
 }

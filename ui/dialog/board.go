@@ -34,10 +34,10 @@ type board struct {
 
 // item is one thing in the list.
 type item struct {
-	rows  func(dst uv.Screen, width int) []row
+	rows  part
 	id    string // the same in another list is the same thing
 	key   string // the changed file whose differences are beside it
-	about func(dst uv.Screen, width int) []row
+	about part
 	tail  bool   // the end of what is beside it matters most
 	must  string // names what it says, if nobody may go on before that was in view
 
@@ -140,8 +140,9 @@ func (b *board) toSee() string {
 	return "below: go through them first (↓)"
 }
 
-// show draws the board. beside gives what there is to see of the selected thing.
-func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, head []row, hints []paint.Hint, note text) {
+// show draws the board below the rows of its head.
+func (b *board) show(in *body, area uv.Rectangle, f paint.Frame, title []text, hints []paint.Hint, note text) {
+	dst, head := in.dst, in.rows
 	foot := b.chrome(b.lines(area, len(paint.WrapHints(dst, hints, b.width)), true, leastRows), true)
 	room := max(1, area.Dy()-foot) // and no more: what is in view counts as read
 	if b.dock > 0 && len(head) > 0 && len(head[0].spans) == 0 {
@@ -162,7 +163,7 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	if b.made == nil || b.left != left {
 		b.made, b.left = nil, left
 		for _, it := range b.items {
-			b.made = append(b.made, it.rows(dst, left-2))
+			b.made = append(b.made, rowsOf(dst, left-2, it.rows))
 		}
 	}
 	var list []row
@@ -178,12 +179,12 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	it := b.selected()
 	if right > 0 {
 		if it.about != nil {
-			about = it.about(dst, right)
+			about = rowsOf(dst, right, it.about)
 		}
 		height = min(room, max(len(list), min(len(about), 24), 8))
 		below = height
 	} else if it.about != nil && room >= 7 {
-		about = it.about(dst, b.width)
+		about = rowsOf(dst, b.width, it.about)
 		below = min(room-min(len(list), room/2)-1, len(about))
 		height = min(len(list), room-below-1)
 	}
@@ -201,7 +202,7 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	}
 	b.first = max(0, min(min(b.first, from), len(list)-height))
 	b.look(height)
-	rows := head
+	in.rows = head
 	for i := range height {
 		r := row{}
 		if n := b.first + i; n < len(list) {
@@ -213,11 +214,11 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 				r.spans = append(r.spans, flat(about[n])...)
 			}
 		}
-		rows = append(rows, r)
+		in.add(r)
 	}
 	if below > 0 && right == 0 {
-		rows = append(rows, row{spans: []text{{strings.Repeat("─", b.width), themes.Border}}})
-		rows = append(rows, about[b.about:b.about+below]...)
+		in.line(text{strings.Repeat("─", b.width), themes.Border})
+		in.add(about[b.about : b.about+below]...)
 	}
 	if n := len(b.items); n > 1 {
 		what := "row"
@@ -227,17 +228,17 @@ func (b *board) show(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 		title = append(title, text{fmt.Sprintf("  %s %d of %d", what, b.at+1, n), themes.SurfaceMuted})
 	}
 	b.top = 0
-	body := b.draw(dst, area, f, title, rows, hints, note)
+	at := b.draw(in, area, f, title, hints, note).Min
 	if len(b.items) > 1 {
 		for n := max(from, b.first); n < min(to, b.first+height); n++ {
-			y := body.Min.Y + len(head) + n - b.first
-			paint.Lift(dst, uv.Rect(body.Min.X, y, left, 1), f.P.S(themes.Surface), f.P.S(themes.Selected))
+			y := at.Y + len(head) + n - b.first
+			paint.Lift(dst, uv.Rect(at.X, y, left, 1), f.P.S(themes.Surface), f.P.S(themes.Selected))
 			if n == b.at {
-				paint.Point(dst, uv.Pos(body.Min.X, y))
+				paint.Point(dst, uv.Pos(at.X, y))
 			}
 		}
 	}
-	paint.Scrollbar(dst, body.Min.X+left, uv.Rect(body.Min.X, body.Min.Y+len(head), left, height), b.first, len(list), f.P.S(themes.SurfaceMuted))
+	paint.Scrollbar(dst, at.X+left, uv.Rect(at.X, at.Y+len(head), left, height), b.first, len(list), f.P.S(themes.SurfaceMuted))
 }
 
 // look notes what of the list is in view, in so many rows.
@@ -271,55 +272,4 @@ func flat(r row) []text {
 		return r.spans
 	}
 	return append([]text{{strings.Repeat(" ", r.indent), themes.Surface}}, r.spans...)
-}
-
-// mostRows bounds the rows of a file's differences.
-const mostRows = 2000
-
-// hunks are a file's differences as rows, or the first of them.
-func hunks(dst uv.Screen, hs []api.Hunk, width, most int) []row {
-	var out []row
-	for _, h := range hs {
-		out = append(out, row{spans: []text{{fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldLine, h.OldCount, h.NewLine, h.NewCount, h.Section), themes.Hunk}}})
-		for _, l := range h.Lines {
-			if len(out) >= most {
-				return append(out, muted("⋯ it goes on; Changes shows all of it"))
-			}
-			out = append(out, diffRow(dst, l.Op, l.Text, width))
-		}
-	}
-	return out
-}
-
-// turned is a hunk the other way round: what taking it back does.
-func turned(h api.Hunk) api.Hunk {
-	out := api.Hunk{OldLine: h.NewLine, OldCount: h.NewCount, NewLine: h.OldLine, NewCount: h.OldCount, Section: h.Section}
-	at := 0 // what goes stands here, before what comes
-	for _, l := range h.Lines {
-		switch l.Op {
-		case "+":
-			l.Op = "-"
-			out.Lines = slices.Insert(out.Lines, at, l)
-			at++
-			continue
-		case "-":
-			l.Op = "+"
-		default:
-			at = len(out.Lines) + 1
-		}
-		out.Lines = append(out.Lines, l)
-	}
-	return out
-}
-
-func diffRow(dst uv.Screen, op, s string, width int) row {
-	k := themes.Surface
-	switch op {
-	case "+":
-		k = themes.AddedWord
-	case "-":
-		k = themes.RemovedWord
-	}
-	s = paint.Shorten(dst, strings.ReplaceAll(api.Trim(s, 8*width+64), "\t", "    "), width-2)
-	return row{spans: []text{{op + " ", k}, {s, k}}}
 }

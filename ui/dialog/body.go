@@ -1,11 +1,9 @@
 package dialog
 
 import (
-	"cmp"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 
@@ -14,205 +12,206 @@ import (
 	"stepbox/ui/paint"
 )
 
-// rows are the body, and how many of them, from the first on, show what a decision
-// covers. What is needed to answer comes first: what it is, by which rule it is asked,
-// what it did the last time. Long lists come last.
-func (d *Decision) rows(dst uv.Screen, width int, now time.Time) (out []row, covered int) {
-	q := d.shown
-	for _, w := range warnings(q) {
-		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
-	}
-	if n := len(d.equal); n > 0 {
-		out = append(out, wrapped(dst, "≡ and "+paint.Count(n, "equal one", "equal ones")+", answered with it: "+actions(d.equal), width, themes.Info)...)
-	}
-	if d.also != "" {
-		out = append(out, wrapped(dst, "≡ "+paint.Clean(d.also), width, themes.Info)...)
-	}
-	out = append(out, offer(dst, q, width)...)
-	switch {
-	case q.Connection != nil:
-		out = append(out, connection(dst, q, d.action, width, now)...)
-		if covered = len(out); q.Connection.Host != "" {
-			out = append(out, tries(dst, q.Connection, width, now)...)
-			out = append(out, pair(dst, "so far", d.sofar, width, themes.SurfaceMuted)...)
-		}
-		return out, covered
-	case q.Request != nil:
-		out = append(out, request(dst, q, d.action, width)...)
-		return out, len(out)
-	case q.Command != nil:
-		return d.commands(dst, out, width)
-	}
-	return d.edit(dst, out, width)
+// body is rows as they are made, for a screen and as wide as there is room.
+type body struct {
+	dst   uv.Screen
+	width int
+	rows  []row
 }
 
-func actions(qs []api.Question) string {
-	var out []string
-	for _, q := range qs {
-		out = append(out, "#"+strconv.Itoa(q.Action))
-	}
-	return strings.Join(out, ", ")
+// part makes some rows of a body.
+type part func(b *body)
+
+// rowsOf are the rows that a part makes.
+func rowsOf(dst uv.Screen, width int, make part) []row {
+	b := &body{dst: dst, width: width}
+	make(b)
+	return b.rows
 }
 
-// commands is the body of a question about what is to run.
-func (d *Decision) commands(dst uv.Screen, out []row, width int) (rows []row, covered int) {
-	all := d.shown.Command.All()
-	for i, c := range all {
-		if i > 0 {
-			out = append(out, muted("together with, as one job:"))
-		}
-		out = append(out, command(dst, c.Title(), width)...)
-		out = append(out, d.parts(dst, c, width)...)
-		if c.Written {
-			out = append(out, pair(dst, "program", c.Program+", which this session wrote", width, themes.Warn)...)
-		} else {
-			out = append(out, pair(dst, "program", cmp.Or(c.Program, "—"), width, themes.Surface)...)
-		}
-		out = append(out, pair(dst, "folder", c.Cwd, width, themes.Surface)...)
+// both are the rows of one part and then of another.
+func both(first, then part) part {
+	return func(b *body) {
+		first(b)
+		then(b)
 	}
-	out = append(out, d.facts(dst, width)...)
-	usual, label := 0, "variables"
-	for _, c := range all {
-		usual += len(c.EnvUsual)
-		name := "variables"
-		for _, e := range c.Env {
-			out = append(out, pair(dst, name, e, width, themes.Surface)...)
-			name, label = "", ""
-		}
-	}
-	covered = len(out)
-	if usual > 0 && !d.raw {
-		words := strconv.Itoa(usual) + " that all of its commands have (v)"
-		if label == "" {
-			words = "and " + words
-		}
-		out = append(out, pair(dst, label, words, width, themes.SurfaceMuted)...)
-	}
-	if d.raw {
-		out = append(out, d.arguments(dst, width)...)
-	}
-	return out, covered
 }
 
-// facts are why a command is asked about, and what is known of it.
-func (d *Decision) facts(dst uv.Screen, width int) (out []row) {
-	q, c := d.shown, d.shown.Command
-	add := adder(dst, &out, width)
-	add("asked by", cmp.Or(q.Rule, "—"), themes.Surface)
-	if why := uncounted(q); why != "" {
-		add("rules", "none that allows counts: "+why, themes.Surface)
+// says is what only needs words.
+func says(words string, k themes.Token) part {
+	return func(b *body) { b.say(words, k) }
+}
+
+func (b *body) add(rows ...row)                 { b.rows = append(b.rows, rows...) }
+func (b *body) gap()                            { b.add(row{}) }
+func (b *body) line(spans ...text)              { b.add(row{spans: spans}) }
+func (b *body) muted(s string)                  { b.add(muted(s)) }
+func (b *body) short(s string, cols int) string { return paint.Shorten(b.dst, s, cols) }
+
+// pad fills s up with blanks, of which one is always there.
+func (b *body) pad(s string, cols int) string {
+	return s + strings.Repeat(" ", max(1, cols-paint.Width(b.dst, s)))
+}
+
+// cut leaves out what is beyond so many rows.
+func (b *body) cut(most int) {
+	if len(b.rows) > most {
+		b.rows = append(b.rows[:most], muted("⋯"))
 	}
-	for i, s := range c.Sends {
-		add([2]string{"sends", ""}[min(i, 1)], s, themes.Warn)
+}
+
+// say adds words in rows of one look.
+func (b *body) say(words string, k themes.Token) { b.wrap(0, text{}, words, k) }
+
+// wrap adds words wrapped beside what stands before them in their first row, so many columns wide.
+func (b *body) wrap(cols int, before text, words string, k themes.Token) {
+	first := len(b.rows)
+	for _, s := range paint.Wrap(b.dst, words, b.width-cols) {
+		if cols == 0 {
+			b.line(text{s, k})
+			continue
+		}
+		b.line(text{b.pad(before.s, cols), before.k}, text{s, k})
+		before.s = ""
 	}
-	add("last time", c.LastTime, themes.Surface)
-	if d.said != "" {
-		add("said", d.said, themes.Surface)
+	onward(b.rows[first:])
+}
+
+// pair adds a name in a column and its value beside it.
+func (b *body) pair(name, value string, k themes.Token) {
+	b.wrap(12, text{name, themes.SurfaceMuted}, value, k)
+}
+
+// fact is pair of the usual look, unless there is no value; factIn is that in another look.
+func (b *body) fact(name, value string) { b.factIn(name, value, themes.Surface) }
+
+func (b *body) factIn(name, value string, k themes.Token) {
+	if value != "" {
+		b.pair(name, value, k)
 	}
-	add("started by", strings.Join(c.Parents, " ← "), themes.SurfaceMuted)
-	if c.Before != 0 {
-		// Of the home folder, and of what is sent, nothing is kept.
-		add("roll back", fmt.Sprintf("the project to checkpoint %d, nothing else", c.Before), themes.SurfaceMuted)
+}
+
+// facts adds values below each other, the first beside the name of all.
+func (b *body) facts(name string, values []string, k themes.Token) {
+	for _, v := range values {
+		b.factIn(name, v, k)
+		name = ""
+	}
+}
+
+// odd are the spans of a text in which what could deceive is marked.
+func odd(s string) (out []text) {
+	for _, p := range paint.Marked(s) {
+		k := themes.Inset
+		if p.Odd {
+			k = themes.Odd
+		}
+		out = append(out, text{p.Text, k})
 	}
 	return out
 }
 
-// uncounted is why no rule that allows counts for what a question is about; "": they do.
-func uncounted(q api.Question) string {
-	if q.Command == nil {
-		return ""
+// command adds a command whole.
+func (b *body) command(line string) {
+	first, prompt := len(b.rows), "$ "
+	for _, r := range paint.Script(b.dst, paint.Spelled(b.dst, line), b.width-4) {
+		b.add(row{inset: true, spans: append([]text{{" ", themes.Inset}, {prompt, themes.Held}}, odd(r)...)})
+		prompt = "  "
 	}
-	for _, c := range q.Command.All() {
-		if c.Uncounted != "" {
-			return c.Uncounted
-		}
-	}
-	return ""
+	onward(b.rows[first:])
 }
 
-// arguments are those of each program as they are, and the variables that aren't shown
-// with each question.
-func (d *Decision) arguments(dst uv.Screen, width int) []row {
-	out := []row{{}, muted("arguments as they are executed")}
-	for _, c := range d.shown.Command.All() {
-		for i, a := range c.Argv {
-			out = append(out, pair(dst, "  "+strconv.Itoa(i), a, width, themes.Surface)...)
-		}
-		for i, e := range c.EnvUsual {
-			if i == 0 {
-				out = append(out, muted("variables that all of its commands have"))
-			}
-			out = append(out, pair(dst, "", e, width, themes.Surface)...)
-		}
+// change adds a changed file, after a mark.
+func (b *body) change(c api.Change, mark text) {
+	name := c.Path
+	if c.From != "" {
+		name = c.From + " → " + c.Path
 	}
-	return out
+	counts := ""
+	if c.Counted && c.Added+c.Removed > 0 { // git's own files have no lines
+		counts = fmt.Sprintf("  +%d −%d", c.Added, c.Removed)
+	}
+	if c.Words != "" {
+		counts += "  " + c.Words
+	}
+	room := b.width - 2 - paint.Width(b.dst, mark.s) - paint.Width(b.dst, counts)
+	b.line(mark, text{b.short(c.Status, 1) + " ", statusToken(c.Status)}, text{paint.ShortenLeft(b.dst, name, max(10, room)), themes.Surface}, text{counts, themes.SurfaceMuted})
 }
 
-// edit is the body of a question about changes: all of them, which is what a decision
-// covers, and below them their differences.
-func (d *Decision) edit(dst uv.Screen, out []row, width int) (rows []row, covered int) {
-	q := d.shown
-	if len(q.Changes) == 0 {
-		out = append(out, wrapped(dst, q.Title, width, themes.Strong)...)
+func statusToken(s string) themes.Token {
+	switch s {
+	case "A":
+		return themes.AddedWord
+	case "D":
+		return themes.RemovedWord
 	}
-	alone := len(q.Changes) == 1 && len(d.diffs) == 1 // its difference needs no name
-	for _, c := range q.Changes {
-		if alone {
-			f := d.diffs[0].Change
-			c.Counted, c.Added, c.Removed = f.Counted, f.Added, f.Removed
-		}
-		out = append(out, change(dst, c, width))
-	}
-	covered = len(out)
-	if d.kind == api.KindCommand {
-		out = append(out, pair(dst, "made by", "$ "+d.action, width, themes.Surface)...)
-	}
-	out = append(out, pair(dst, "asked by", cmp.Or(q.Rule, "—"), width, themes.Surface)...)
-	if d.said != "" {
-		out = append(out, pair(dst, "said", d.said, width, themes.Surface)...)
-	}
-	out = append(out, differences(dst, d.diffs, alone, width, mostRows)...)
-	if d.unread != "" {
-		out = append(out, wrapped(dst, d.unread, width, themes.SurfaceMuted)...)
-	}
-	return out, covered
+	return themes.Warn
 }
 
-// differences are those of files, each below its name; alone is one that is named already.
-func differences(dst uv.Screen, diffs []api.FileDiff, alone bool, width, most int) (out []row) {
+// Bounds of the differences that are shown: of a question's or an action's files, and of the rows of one.
+const (
+	maxDiffs = 50
+	mostRows = 2000
+)
+
+// differences adds those of files, each below its name; alone is one that is named already.
+func (b *body) differences(diffs []api.FileDiff, alone bool, most int) {
 	for _, f := range diffs {
 		if !alone {
-			out = append(out, row{}, change(dst, f.Change, width))
+			b.gap()
+			b.change(f.Change, text{})
 		}
 		if f.Note != "" {
-			out = append(out, muted("  "+f.Note))
+			b.muted("  " + f.Note)
 		}
-		out = append(out, hunks(dst, f.Hunks, width, most)...)
+		b.hunks(f.Hunks, most)
+	}
+}
+
+// hunks adds a file's differences, or the first rows of them.
+func (b *body) hunks(hs []api.Hunk, most int) {
+	end := len(b.rows) + most
+	for _, h := range hs {
+		b.line(text{fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldLine, h.OldCount, h.NewLine, h.NewCount, h.Section), themes.Hunk})
+		for _, l := range h.Lines {
+			if len(b.rows) >= end {
+				b.muted("⋯ it goes on; Changes shows all of it")
+				return
+			}
+			b.diffLine(l.Op, l.Text)
+		}
+	}
+}
+
+func (b *body) diffLine(op, s string) {
+	k := themes.Surface
+	switch op {
+	case "+":
+		k = themes.AddedWord
+	case "-":
+		k = themes.RemovedWord
+	}
+	s = b.short(strings.ReplaceAll(api.Trim(s, 8*b.width+64), "\t", "    "), b.width-2)
+	b.line(text{op + " ", k}, text{s, k})
+}
+
+// turned is a hunk the other way round: what taking it back does.
+func turned(h api.Hunk) api.Hunk {
+	out := api.Hunk{OldLine: h.NewLine, OldCount: h.NewCount, NewLine: h.OldLine, NewCount: h.OldCount, Section: h.Section}
+	at := 0 // what goes stands here, before what comes
+	for _, l := range h.Lines {
+		switch l.Op {
+		case "+":
+			l.Op = "-"
+			out.Lines = slices.Insert(out.Lines, at, l)
+			at++
+			continue
+		case "-":
+			l.Op = "+"
+		default:
+			at = len(out.Lines) + 1
+		}
+		out.Lines = append(out.Lines, l)
 	}
 	return out
-}
-
-// Lacks is the action whose differences the question about its changes lacks, or 0.
-// It says so once for each text of the question.
-func (d *Decision) Lacks() int {
-	if d.shown.Subject != api.SubjectEdit || d.over != "" || d.asked == d.print {
-		return 0
-	}
-	d.asked = d.print
-	return d.shown.Action
-}
-
-// maxDiffs is how many files' differences a question shows at most.
-const maxDiffs = 50
-
-// SetDiffs takes the differences that Lacks asked for: of how many files more there are
-// some, or why they can't be had.
-func (d *Decision) SetDiffs(diffs []api.FileDiff, problem string) {
-	d.diffs, d.unread, d.made = diffs, "", made{}
-	switch n := len(d.shown.Changes) - len(diffs); {
-	case problem != "":
-		d.unread = "the differences can't be read: " + problem
-	case n > 0 && len(diffs) == maxDiffs:
-		d.unread = "⋯ and " + paint.Count(n, "file", "files") + " more; Changes has all of them"
-	}
 }

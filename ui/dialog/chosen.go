@@ -13,23 +13,25 @@ import (
 
 // chosen says what the chosen rule is, and what it would have been about, with examples.
 func (r *Rule) chosen(dst uv.Screen, width int) (out, examples []row) {
-	out = []row{{}}
+	b := &body{dst: dst, width: width}
+	b.gap()
 	p := r.proposals[r.at]
 	if pattern := paint.Clean(p.Pattern); paint.Width(dst, pattern) > width*3/5 { // the list cuts it
-		out = append(out, wrapped(dst, pattern, width, themes.Strong)...)
+		b.say(pattern, themes.Strong)
 	}
 	if r.problem != "" {
-		return append(out, wrapped(dst, "wider rules can't be proposed: "+r.problem, width, themes.SurfaceMuted)...), nil
+		b.say("wider rules can't be proposed: "+r.problem, themes.SurfaceMuted)
+		return b.rows, nil
 	}
 	if paint.Width(dst, p.Means) > width-2-r.column(dst, width) { // the list cuts it
-		out = append(out, wrapped(dst, paint.Clean(p.Means), width, themes.Surface)...)
+		b.say(paint.Clean(p.Means), themes.Surface)
 	}
-	out = append(out, r.atOnce(dst, p, width)...)
+	r.atOnce(b, p)
 	if !r.counted {
-		if len(out) == 1 {
+		if len(b.rows) == 1 {
 			return nil, nil
 		}
-		return out, nil
+		return b.rows, nil
 	}
 	words, k := "it covers nothing that was done in this folder before", themes.SurfaceMuted
 	if p.Matched > 0 {
@@ -42,11 +44,11 @@ func (r *Rule) chosen(dst uv.Screen, width int) (out, examples []row) {
 	if p.Denied > 0 {
 		words, k = words+fmt.Sprintf(", %d of them denied by you", p.Denied), themes.Warn
 	}
-	out = append(out, wrapped(dst, words, width, k)...)
+	b.say(words, k)
 	for _, e := range p.Examples[:min(3, len(p.Examples))] {
-		examples = append(examples, row{indent: 2, spans: []text{{paint.Shorten(dst, paint.Clean(e), width-2), themes.SurfaceMuted}}})
+		examples = append(examples, row{indent: 2, spans: []text{{b.short(paint.Clean(e), width-2), themes.SurfaceMuted}}})
 	}
-	return out, examples
+	return b.rows, examples
 }
 
 // maxAtOnce is how many of each are named.
@@ -54,7 +56,7 @@ const maxAtOnce = 3
 
 // atOnce says what else runs with the answer: what else the question is about, and what
 // waits beside it.
-func (r *Rule) atOnce(dst uv.Screen, p api.Proposal, width int) (out []row) {
+func (r *Rule) atOnce(b *body, p api.Proposal) {
 	var waits []string
 	for _, q := range r.held {
 		if !slices.Contains(p.Waiting, q.ID) {
@@ -75,9 +77,8 @@ func (r *Rule) atOnce(dst uv.Screen, p api.Proposal, width int) (out []row) {
 				c, l.words = "", fmt.Sprintf("and %d more", len(l.all)-i)
 			}
 			if i <= maxAtOnce {
-				out = append(out, wrapped(dst, l.words+paint.Clean(c), width, themes.Warn)...)
+				b.say(l.words+paint.Clean(c), themes.Warn)
 			}
 		}
 	}
-	return out
 }

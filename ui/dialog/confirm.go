@@ -25,7 +25,7 @@ type Confirm struct {
 	Off    string        // why yes does nothing, or ""
 	Shown  state.Target  // names what is shown, so that a key for one text isn't a key for another
 
-	build func(dst uv.Screen, width int) []row
+	build part
 	sync  func(n News) // takes what it says as it is now; nil: that stays
 }
 
@@ -63,22 +63,21 @@ func (c *Confirm) Handle(i intent.Intent) intent.Intent {
 }
 
 func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := c.measure(area, 92)
-	rows := []row{{}}
+	b := c.begin(dst, area, 92)
+	b.gap()
 	if c.build != nil {
-		rows = append(rows, c.build(dst, width)...)
+		c.build(b)
 	}
-	rows = append(rows, row{})
+	b.gap()
 	note := waiting(f)
 	if c.Off != "" {
 		note = text{"! " + c.Off, themes.Warn}
 	}
 	hints := []paint.Hint{
-		{Key: keys.First(intent.Yes{}, keys.Confirm), Words: c.YesFor, Off: c.Off != "" || c.Do == nil || f.Wait > 0},
+		hint(intent.Yes{}, keys.Confirm, c.YesFor, c.Off != "" || c.Do == nil || f.Wait > 0),
 		{Key: strings.TrimPrefix(keys.First(intent.Back{}, keys.Confirm)+" esc", "esc "), Words: "no, leave everything as it is"},
 	}
-	title := []text{{c.Title, themes.Strong}}
-	c.draw(dst, area, f, title, rows, hints, note)
+	c.draw(b, area, f, titled(c.Title), hints, note)
 	return nil
 }
 
@@ -91,12 +90,12 @@ func ConfirmKill(n int, title string) *Confirm {
 		c.Title, c.YesFor = "Kill the whole sandbox?", "kill everything in it"
 		words = "The agent and all it started end at once, and the session is over. Its record, and the changes in it, stay."
 	}
-	c.build = func(dst uv.Screen, width int) []row {
-		var out []row
+	c.build = func(b *body) {
 		if title != "" {
-			out = append(command(dst, title, width), row{})
+			b.command(title)
+			b.gap()
 		}
-		return append(out, wrapped(dst, words, width, themes.Surface)...)
+		b.say(words, themes.Surface)
 	}
 	return c
 }
@@ -114,16 +113,14 @@ func ConfirmMode(from, to api.Mode) *Confirm {
 		c.Title = fmt.Sprintf("Leave %s mode for %s mode?", from, to)
 		c.Shown = confirms(fmt.Sprintf("%s with %d held", c.Title, held))
 	}
-	c.build = func(dst uv.Screen, width int) []row {
-		var out []row
+	c.build = func(b *body) {
 		for _, m := range []api.Mode{from, to} {
-			out = append(out, pair(dst, string(m), ModeWords(m), width, themes.Surface)...)
+			b.pair(string(m), ModeWords(m), themes.Surface)
 		}
 		if held > 0 {
-			out = append(out, row{})
-			out = append(out, wrapped(dst, "Held now: "+paint.Count(held, "thing", "things")+". Commands and edits stay held; connections that pass there go on at once.", width, themes.Warn)...)
+			b.gap()
+			b.say("Held now: "+paint.Count(held, "thing", "things")+". Commands and edits stay held; connections that pass there go on at once.", themes.Warn)
 		}
-		return out
 	}
 	return c
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	uv "github.com/charmbracelet/ultraviolet"
-
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
@@ -89,40 +87,42 @@ func (p *Plan) sides() (wanted, there string) {
 func (p *Plan) conflict(c api.Conflict) []item {
 	var way api.Way
 	r := p.choices[c.Key]
-	both := option{"m", api.WayMerge, "both"}
+	merge := option{"m", api.WayMerge, "both"}
 	if r != nil {
 		if way = r.Way; way == api.WayMerge && open(r) > 0 {
-			both.words = fmt.Sprintf("both (%d to choose)", open(r))
+			merge.words = fmt.Sprintf("both (%d to choose)", open(r))
 		}
 	}
 	wanted, there := p.sides()
-	options := []option{both, {"w", api.WayWanted, wanted}, {"t", api.WayThere, there}}
+	options := []option{merge, {"w", api.WayWanted, wanted}, {"t", api.WayThere, there}}
 	sides := options[1:]
 	if !c.Clean && len(c.Clashes) == 0 {
 		options = sides
 	}
 	it, choice := p.between(c, -1, way, row{indent: 2}, options...)
 	it.must = fmt.Sprint("conflict", c.Key, c.Why)
-	it.rows = joined(says("≠ "+c.Path+": "+c.Why, themes.Warn), func(uv.Screen, int) []row {
+	it.rows = func(b *body) {
+		b.say("≠ "+c.Path+": "+c.Why, themes.Warn)
+		b.add(choice)
 		if r == nil {
-			return []row{choice, muted("  nothing chosen: it stays as it is")}
+			b.muted("  nothing chosen: it stays as it is")
 		}
-		return []row{choice}
-	})
+	}
 	switch {
 	case c.Clean:
-		it.about = joined(says("Both changes fit together. Beside what is there now, m changes this:", themes.SurfaceMuted),
-			func(dst uv.Screen, width int) []row { return hunks(dst, c.Merged, width, mostRows) })
+		it.about = func(b *body) {
+			b.say("Both changes fit together. Beside what is there now, m changes this:", themes.SurfaceMuted)
+			b.hunks(c.Merged, mostRows)
+		}
 	case len(c.Clashes) == 0:
 		it.about = says("Both can't be had together, as lines of text could: it is one or the other.", themes.SurfaceMuted)
 	default:
-		it.about = joined(says("They meet in "+paint.Count(len(c.Clashes), "place", "places")+". All else fits together; "+keys.First(intent.Choose{Way: api.WayMerge}, keys.Plan)+" takes both and lets you choose for each place.", themes.SurfaceMuted),
-			func(dst uv.Screen, width int) (out []row) {
-				for i, x := range c.Clashes {
-					out = append(out, p.clash(dst, i, x, width)...)
-				}
-				return out
-			})
+		it.about = func(b *body) {
+			b.say("They meet in "+paint.Count(len(c.Clashes), "place", "places")+". All else fits together; "+keys.First(intent.Choose{Way: api.WayMerge}, keys.Plan)+" takes both and lets you choose for each place.", themes.SurfaceMuted)
+			for i, x := range c.Clashes {
+				p.clash(b, i, x)
+			}
+		}
 	}
 	out := []item{it}
 	if way != api.WayMerge || c.Clean {
@@ -132,28 +132,26 @@ func (p *Plan) conflict(c api.Conflict) []item {
 		head := text{fmt.Sprintf("%d of %d, line %d  ", k+1, len(c.Clashes), x.Line), themes.Surface}
 		it, choice := p.between(c, k, r.Sides[k], row{indent: 4, spans: []text{head}}, sides...)
 		it.must = fmt.Sprint("clash", c.Key, x)
-		it.rows = func(uv.Screen, int) []row { return []row{choice} }
-		it.about = func(dst uv.Screen, width int) []row { return p.clash(dst, k, x, width) }
+		it.rows = func(b *body) { b.add(choice) }
+		it.about = func(b *body) { p.clash(b, k, x) }
 		out = append(out, it)
 	}
 	return out
 }
 
 // clash shows the lines of all three states of a place.
-func (p *Plan) clash(dst uv.Screen, n int, c api.Clash, width int) []row {
+func (p *Plan) clash(b *body, n int, c api.Clash) {
 	wanted, there := p.sides()
-	var out []row
 	for _, x := range []struct {
 		words, op string
 		lines     []string
 	}{{"what both come from", " ", c.Base}, {"t  " + there, "t", c.There}, {"w  " + wanted, "w", c.Wanted}} {
-		out = append(out, row{spans: []text{{fmt.Sprintf("── %d: %s", n+1, x.words), themes.Strong}}})
+		b.line(text{fmt.Sprintf("── %d: %s", n+1, x.words), themes.Strong})
 		for _, l := range x.lines {
-			out = append(out, diffRow(dst, x.op, l, width))
+			b.diffLine(x.op, l)
 		}
 		if len(x.lines) == 0 {
-			out = append(out, muted("  (nothing)"))
+			b.muted("  (nothing)")
 		}
 	}
-	return out
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	uv "github.com/charmbracelet/ultraviolet"
-
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
@@ -19,15 +17,7 @@ const ThisMachine = "host.stepbox.internal"
 
 // headline is the first row of a body: what is asked about, with what is odd of it marked.
 func headline(sign, about string) row {
-	out := row{inset: true, spans: []text{{sign, themes.Held}}}
-	for _, part := range paint.Marked(about) {
-		k := themes.Inset
-		if part.Odd {
-			k = themes.Odd
-		}
-		out.spans = append(out.spans, text{part.Text, k})
-	}
-	return out
+	return row{inset: true, spans: append([]text{{sign, themes.Held}}, odd(about)...)}
 }
 
 // asker says which action asks.
@@ -40,13 +30,13 @@ func asker(q api.Question, action string) string {
 
 // connection is the body of a question about a connection, as far as a decision covers
 // it: who wants to go where, and why that is asked. The rest is what tries says.
-func connection(dst uv.Screen, q api.Question, action string, width int, now time.Time) []row {
+func (b *body) connection(q api.Question, action string, now time.Time) {
 	c := q.Connection
 	if c.Host == "" {
-		return flood(dst, q, width, now)
+		b.flood(q, now)
+		return
 	}
-	out := []row{headline(" → ", paint.Reach(c))}
-	add := adder(dst, &out, width)
+	b.add(headline(" → ", paint.Reach(c)))
 	where := c.Host + ", " + strings.ToUpper(c.Protocol)
 	if c.Port != 0 {
 		where += " port " + strconv.Itoa(c.Port)
@@ -54,35 +44,24 @@ func connection(dst uv.Screen, q api.Question, action string, width int, now tim
 	if c.Host == ThisMachine && c.Port != 0 {
 		where = fmt.Sprintf("this machine's 127.0.0.1:%d, as %s", c.Port, where)
 	}
-	add("to", where, themes.Surface)
-	add("program", cmp.Or(c.Program, "it isn't known which"), themes.Surface)
-	add("for", asker(q, action), themes.Surface)
-	add("limit", c.Limit, themes.Warn)
-	add("asked by", cmp.Or(q.Rule, "no rule decides it"), themes.Surface)
-	return out
+	b.fact("to", where)
+	b.fact("program", cmp.Or(c.Program, "it isn't known which"))
+	b.fact("for", asker(q, action))
+	b.factIn("limit", c.Limit, themes.Warn)
+	b.fact("asked by", cmp.Or(q.Rule, "no rule decides it"))
 }
 
 // flood is the body of a question about more destinations than are asked about one
 // by one.
-func flood(dst uv.Screen, q api.Question, width int, now time.Time) []row {
-	c := q.Connection
-	out := wrapped(dst, "More destinations are tried than are asked about one by one. They can be denied together; what is to be reached needs a rule.", width, themes.Surface)
-	out = append(out, tries(dst, c, width, now)...)
-	for i, d := range c.Many {
-		name := ""
-		if i == 0 {
-			name = "to"
-		}
-		out = append(out, pair(dst, name, d, width, themes.Surface)...)
-	}
-	out = append(out, pair(dst, "asked by", cmp.Or(q.Rule, "no rule decides it"), width, themes.Surface)...)
-	return out
+func (b *body) flood(q api.Question, now time.Time) {
+	b.say("More destinations are tried than are asked about one by one. They can be denied together; what is to be reached needs a rule.", themes.Surface)
+	b.tries(q.Connection, now)
+	b.facts("to", q.Connection.Many, themes.Surface)
+	b.fact("asked by", cmp.Or(q.Rule, "no rule decides it"))
 }
 
 // tries says how a connection's tries stand now.
-func tries(dst uv.Screen, c *api.Connection, width int, now time.Time) []row {
-	var out []row
-	add := adder(dst, &out, width)
+func (b *body) tries(c *api.Connection, now time.Time) {
 	tried := "tried " + paint.Count(c.Tries, "time", "times")
 	if !c.LastTry.IsZero() {
 		tried += ", the last " + paint.Clock(now.Sub(c.LastTry)) + " ago"
@@ -91,11 +70,10 @@ func tries(dst uv.Screen, c *api.Connection, width int, now time.Time) []row {
 	if c.Waiting == 0 {
 		waits = "it gave up; the answer serves its next try"
 	}
-	add("now", waits, themes.Surface)
+	b.fact("now", waits)
 	if c.Pid != 0 {
 		tried += fmt.Sprintf(", by process %d", c.Pid)
 	}
-	add("tries", tried, themes.SurfaceMuted)
-	add("last time", c.LastTime, themes.SurfaceMuted)
-	return out
+	b.factIn("tries", tried, themes.SurfaceMuted)
+	b.factIn("last time", c.LastTime, themes.SurfaceMuted)
 }

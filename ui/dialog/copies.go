@@ -3,8 +3,6 @@ package dialog
 import (
 	"strings"
 
-	uv "github.com/charmbracelet/ultraviolet"
-
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
@@ -25,12 +23,11 @@ func ConfirmCopies(copied string) *Confirm {
 		Do:     intent.DoCopies{Text: copied},
 		YesFor: "yes, in this session",
 		Shown:  confirms("copies " + copied),
-		build: func(dst uv.Screen, width int) []row {
-			var out []row
+		build: func(b *body) {
 			if copied != "" {
 				var lines []row
 				for line := range strings.SplitSeq(strings.ReplaceAll(api.Trim(copied, copyShown), "\t", "    "), "\n") {
-					for _, r := range paint.Wrap(dst, line, width-2) {
+					for _, r := range paint.Wrap(b.dst, line, b.width-2) {
 						lines = append(lines, row{spans: []text{{r, themes.Inset}}, inset: true, indent: 1})
 					}
 				}
@@ -38,12 +35,12 @@ func ConfirmCopies(copied string) *Confirm {
 				if len(copied) > copyShown || len(lines) > copyRows {
 					which, lines = "begins so:", lines[:min(len(lines), copyRows)]
 				}
-				out = append(pair(dst, "it copies", size(copied)+", which "+which, width, themes.Strong), row{})
-				out = append(out, lines...)
-				out = append(out, row{})
+				b.pair("it copies", size(copied)+", which "+which, themes.Strong)
+				b.gap()
+				b.add(lines...)
+				b.gap()
 			}
-			words := "It can replace what you copied at any time: look at what you paste, above all into a shell. It never reads your clipboard."
-			return append(out, wrapped(dst, words, width, themes.Warn)...)
+			b.say("It can replace what you copied at any time: look at what you paste, above all into a shell. It never reads your clipboard.", themes.Warn)
 		},
 	}
 }

@@ -2,10 +2,7 @@ package dialog
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
-
-	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
 	"stepbox/themes"
@@ -125,11 +122,11 @@ func (d *Decision) note(reason string, f paint.Frame) text {
 	return text{"✓ keys answer this question", themes.OK}
 }
 
-func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
+// parts are the commands of a line, each with what rules say of it.
+func (b *body) parts(c *api.Command) {
 	if len(c.Parts) < 2 && (len(c.Parts) == 0 || c.Parts[0].Verdict != api.Deny) {
-		return nil
+		return
 	}
-	var out []row
 	for _, p := range c.Parts {
 		glyph, k, word := "◆", themes.Held, "ask"
 		switch p.Verdict {
@@ -138,64 +135,17 @@ func (d *Decision) parts(dst uv.Screen, c *api.Command, width int) []row {
 		case api.Deny:
 			glyph, k, word = "✗", themes.Denied, "deny"
 		}
-		words := padCells(dst, word, 6)
-		rows, first := paint.Script(dst, p.Text, width-10), len(out)
-		out = append(out, row{spans: []text{{glyph + " " + words + " ", k}, {rows[0], themes.Surface}}})
-		for _, r := range rows[1:] {
-			out = append(out, row{indent: 9, spans: []text{{r, themes.Surface}}})
-		}
-		onward(out[first:])
-		if p.Rule != "" && (p.Verdict != api.Allow || strings.HasPrefix(p.Rule, "allow ")) { // else no rule is about it
-			out = append(out, row{indent: 9, spans: []text{{paint.Shorten(dst, paint.Reason(dst, p.Rule, width-10), width-10), themes.SurfaceMuted}}})
-		}
-	}
-	return out
-}
-
-// command is the block that shows a command whole, with what could deceive marked.
-func command(dst uv.Screen, line string, width int) []row {
-	var out []row
-	prompt := "$ "
-	for _, r := range paint.Script(dst, paint.Spelled(dst, line), width-4) {
-		spans := []text{{" ", themes.Inset}, {prompt, themes.Held}}
-		for _, part := range paint.Marked(r) {
-			k := themes.Inset
-			if part.Odd {
-				k = themes.Odd
+		first := len(b.rows)
+		for i, r := range paint.Script(b.dst, p.Text, b.width-10) {
+			if i == 0 {
+				b.line(text{glyph + " " + b.pad(word, 6) + " ", k}, text{r, themes.Surface})
+			} else {
+				b.add(row{indent: 9, spans: []text{{r, themes.Surface}}})
 			}
-			spans = append(spans, text{part.Text, k})
 		}
-		out = append(out, row{inset: true, spans: spans})
-		prompt = "  "
+		onward(b.rows[first:])
+		if p.Rule != "" && (p.Verdict != api.Allow || strings.HasPrefix(p.Rule, "allow ")) { // else no rule is about it
+			b.add(row{indent: 9, spans: []text{{b.short(paint.Reason(b.dst, p.Rule, b.width-10), b.width-10), themes.SurfaceMuted}}})
+		}
 	}
-	return onward(out)
-}
-
-func change(dst uv.Screen, c api.Change, width int) row {
-	name := c.Path
-	if c.From != "" {
-		name = c.From + " → " + c.Path
-	}
-	counts := ""
-	if c.Counted && c.Added+c.Removed > 0 { // git's own files have no lines
-		counts = fmt.Sprintf("  +%d −%d", c.Added, c.Removed)
-	}
-	if c.Words != "" {
-		counts += "  " + c.Words
-	}
-	return row{spans: []text{
-		{paint.Shorten(dst, c.Status, 1) + " ", statusToken(c.Status)},
-		{paint.ShortenLeft(dst, name, max(10, width-2-paint.Width(dst, counts))), themes.Surface},
-		{counts, themes.SurfaceMuted},
-	}}
-}
-
-func statusToken(s string) themes.Token {
-	switch s {
-	case "A":
-		return themes.AddedWord
-	case "D":
-		return themes.RemovedWord
-	}
-	return themes.Warn
 }

@@ -187,8 +187,9 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 // make has the rows made, if they aren't as they would be now.
 func (d *Decision) make(dst uv.Screen, width int, now time.Time) (rows []row, covered int) {
 	if m := &d.made; m.rows == nil || d.shown.Connection != nil || m.print != d.print || m.width != width || m.raw != d.raw || m.method != dst.WidthMethod() || m.signs != paint.SignsOf(dst) {
-		*m = made{print: d.print, width: width, raw: d.raw, method: dst.WidthMethod(), signs: paint.SignsOf(dst)}
-		m.rows, m.covered = d.rows(dst, width, now)
+		b := &body{dst: dst, width: width}
+		*m = made{print: d.print, width: width, raw: d.raw, method: dst.WidthMethod(), signs: paint.SignsOf(dst), covered: d.write(b, now)}
+		m.rows = b.rows
 	}
 	return d.made.rows, d.made.covered
 }
@@ -202,10 +203,10 @@ func (d *Decision) Dock(dst uv.Screen, cols int) int {
 }
 
 func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := d.measure(area, 0)
-	rows, covered := d.make(dst, width, f.Now)
-	if d.seenAt != width {
-		d.seen, d.seenAt = 0, width
+	b, covered := d.begin(dst, area, 0), 0
+	b.rows, covered = d.make(dst, b.width, f.Now)
+	if d.seenAt != b.width {
+		d.seen, d.seenAt = 0, b.width
 	}
 	q := d.shown
 	mark := "◆ "
@@ -220,13 +221,13 @@ func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cu
 		title = append(title, text{fmt.Sprintf("  question %d of %d", d.place, d.of), themes.SurfaceMuted})
 	}
 	hints, note := d.foot(f)
-	d.draw(dst, area, f, title, rows, hints, note)
+	d.draw(b, area, f, title, hints, note)
 	if f.Focused && !d.raw && d.over == "" && d.top <= d.seen {
 		d.seen = max(d.seen, d.top+d.height)
 		if !d.whole && d.seen >= covered {
 			d.whole = true
 			hints, note = d.foot(f) // for as long as one frame it would ask to be read on
-			d.draw(dst, area, f, title, rows, hints, note)
+			d.draw(b, area, f, title, hints, note)
 		}
 	}
 	return nil

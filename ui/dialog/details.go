@@ -25,7 +25,7 @@ type Details struct {
 	Title string
 	Glyph string
 	Token themes.Token
-	build func(dst uv.Screen, width int, now time.Time) []row
+	build func(b *body, now time.Time)
 	plain bool // graphs are of ordinary characters
 	facts bool // of the session: nothing of it is copied
 
@@ -43,11 +43,12 @@ type Details struct {
 }
 
 func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := d.measure(area, 116)
+	b := d.begin(dst, area, 116)
 	d.plain = f.P.Plain()
-	rows := append([]row{{}}, d.build(dst, width, f.Now)...)
-	rows = append(rows, row{})
-	title := []text{{d.Title, themes.Strong}}
+	b.gap()
+	d.build(b, f.Now)
+	b.gap()
+	title := titled(d.Title)
 	if d.Glyph != "" {
 		title = append([]text{{d.Glyph + " ", d.Token}}, title...)
 	}
@@ -55,10 +56,10 @@ func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 	if d.facts {
 		hints = slices.DeleteFunc(hints, func(h paint.Hint) bool { return h.Key == keys.First(intent.TakeOut{}, keys.Reading) })
 	}
-	if len(rows)+d.chrome(1, false) <= area.Dy() {
+	if len(b.rows)+d.chrome(1, false) <= area.Dy() {
 		hints = slices.DeleteFunc(hints, func(h paint.Hint) bool { return h.Key == keys.First(intent.Page{By: 1}, keys.Reading) })
 	}
-	d.draw(dst, area, f, title, rows, hints, text{})
+	d.draw(b, area, f, title, hints, text{})
 	return nil
 }
 
@@ -76,15 +77,6 @@ func (d *Details) Why(i intent.Intent) string {
 		return "no file was changed: there is no diff"
 	}
 	return ""
-}
-
-// adder adds facts to rows, but for those without a value.
-func adder(dst uv.Screen, rows *[]row, width int) func(name, value string, k themes.Token) {
-	return func(name, value string, k themes.Token) {
-		if value != "" {
-			*rows = append(*rows, pair(dst, name, value, width, k)...)
-		}
-	}
 }
 
 // SetExecs takes the programs that the action started.
@@ -122,16 +114,21 @@ func (d *Details) is(a api.Action) { d.now = deed{a.Files, a.Added, a.Removed, a
 const mostDiff = 200
 
 // changes are the differences of an action, or the first of them.
-func (d *Details) changes(dst uv.Screen, width int) (out []row) {
+func (d *Details) changes(b *body) {
 	if d.unread != "" {
-		return append(out, row{}, muted(d.unread))
+		b.gap()
+		b.muted(d.unread)
+		return
 	}
+	first := len(b.rows)
 	for i, f := range d.diffs {
-		if out = append(out, differences(dst, []api.FileDiff{f}, false, width, mostDiff)...); len(out) > mostDiff || i+1 == maxDiffs && d.now.files > maxDiffs {
-			return append(out[:min(len(out), mostDiff)], muted("⋯ it goes on; "+keys.First(intent.Read{}, keys.Reading)+" opens all of it in your pager"))
+		b.differences([]api.FileDiff{f}, false, mostDiff)
+		if n := len(b.rows) - first; n > mostDiff || i+1 == maxDiffs && d.now.files > maxDiffs {
+			b.rows = b.rows[:first+min(n, mostDiff)]
+			b.muted("⋯ it goes on; " + keys.First(intent.Read{}, keys.Reading) + " opens all of it in your pager")
+			return
 		}
 	}
-	return out
 }
 
 // State is an action's state: a mark and words, each with its look.
@@ -149,25 +146,26 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 	if a, ok := get(); ok {
 		d.is(a)
 	}
-	d.build = func(dst uv.Screen, width int, now time.Time) []row {
+	d.build = func(b *body, now time.Time) {
 		a, ok := get()
 		if !ok {
-			return []row{muted("it is no longer known")}
+			b.muted("it is no longer known")
+			return
 		}
 		st := describe(a)
 		d.Title = fmt.Sprintf("%s #%d", a.Kind.Title(), n)
 		d.Glyph, d.Token = st.Glyph, st.Mark
-		out := append(command(dst, a.Title, width), row{})
-		add := adder(dst, &out, width)
-		add("state", st.Words, st.Token)
+		b.command(a.Title)
+		b.gap()
+		b.factIn("state", st.Words, st.Token)
 		if a.Judged() {
-			add("verdict", strings.TrimSuffix(string(a.Verdict)+" by "+a.By, " by "), themes.Surface)
+			b.fact("verdict", strings.TrimSuffix(string(a.Verdict)+" by "+a.By, " by "))
 		}
-		add("rule", a.Rule, themes.Surface)
-		add("reason", a.Reason, themes.Surface)
-		add("started", a.StartedAt.Local().Format("15:04:05"), themes.Surface)
+		b.fact("rule", a.Rule)
+		b.fact("reason", a.Reason)
+		b.fact("started", a.StartedAt.Local().Format("15:04:05"))
 		if !a.EndedAt.IsZero() {
-			add("ended", a.EndedAt.Local().Format("15:04:05"), themes.Surface)
+			b.fact("ended", a.EndedAt.Local().Format("15:04:05"))
 		}
 		d.is(a)
 		if d.changed = a.Files > 0; d.changed {
@@ -175,7 +173,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 			if a.Added+a.Removed > 0 {
 				words += fmt.Sprintf(", +%d −%d lines", a.Added, a.Removed)
 			}
-			add("changes", words+"; "+keys.First(intent.Read{}, keys.Reading)+" opens the diff in your pager", themes.Surface)
+			b.fact("changes", words+"; "+keys.First(intent.Read{}, keys.Reading)+" opens the diff in your pager")
 		}
 		if e := a.Effects; e != nil {
 			k, name := themes.Surface, "did"
@@ -183,24 +181,24 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 				k = themes.Warn
 			}
 			for _, w := range e.Words {
-				add(name, w, k)
+				b.factIn(name, w, k)
 				name, k = "", themes.Surface
 			}
 		}
 		if c := a.Claim; c != nil {
-			add("agent says", c.Words(), themes.Surface)
+			b.fact("agent says", c.Words())
 		}
 		if e := a.Effects; e != nil && e.Committed != "" {
-			add("committed", "“"+e.Committed+"”", themes.Surface)
+			b.fact("committed", "“"+e.Committed+"”")
 		}
 		for _, x := range applies() {
 			if len(x.Selection.Actions) > 0 && !slices.Contains(x.Selection.Actions, n) || slices.Contains(x.Selection.Without, n) {
 				continue
 			}
-			add("apply "+strconv.FormatInt(x.ID, 10), applyWords(x), themes.Surface)
+			b.fact("apply "+strconv.FormatInt(x.ID, 10), applyWords(x))
 			for _, c := range x.Checks {
 				words, k := checkWords(c)
-				add("", words+c.Command, k)
+				b.factIn("", words+c.Command, k)
 			}
 		}
 		if a.Shared {
@@ -208,45 +206,49 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 			if len(a.SharedWith) > 0 {
 				words += ": " + api.Numbered(a.SharedWith)
 			}
-			add("", words, themes.Warn)
+			b.factIn("", words, themes.Warn)
 		}
 		if a.LeftRunning > 0 {
-			add("left", paint.Count(a.LeftRunning, "process goes on", "processes go on"), themes.Warn)
+			b.factIn("left", paint.Count(a.LeftRunning, "process goes on", "processes go on"), themes.Warn)
 		}
 		if a.Before != 0 {
-			add("roll back", "checkpoint "+strconv.FormatInt(a.Before, 10)+" is from just before it", themes.SurfaceMuted)
+			b.factIn("roll back", "checkpoint "+strconv.FormatInt(a.Before, 10)+" is from just before it", themes.SurfaceMuted)
 		}
 		if d.changed {
-			out = append(out, d.changes(dst, width)...)
+			d.changes(b)
 		}
-		out = append(out, row{})
-		return append(out, d.execRows(dst, width, now)...)
+		b.gap()
+		d.programs(b, now)
 	}
 	return d
 }
 
-// execRows are the programs as they stood at a moment.
-func (d *Details) execRows(dst uv.Screen, width int, now time.Time) []row {
+// programs adds those that it started, as they stood at a moment.
+func (d *Details) programs(b *body, now time.Time) {
 	by := slices.IndexFunc(d.execs, func(e api.Exec) bool { return e.At.After(now) })
 	if by < 0 {
 		by = len(d.execs)
 	}
 	switch {
 	case d.problem != "":
-		return wrapped(dst, "! "+d.problem, width, themes.Warn)
+		b.say("! "+d.problem, themes.Warn)
+		return
 	case !d.loaded:
-		return []row{muted("reading the programs it started…")}
+		b.muted("reading the programs it started…")
+		return
 	case len(d.execs) == 0:
-		return []row{muted("it started no programs")}
+		b.muted("it started no programs")
+		return
 	case by == 0:
-		return []row{muted("it hasn't started a program yet")}
+		b.muted("it hasn't started a program yet")
+		return
 	}
-	out := []row{muted(paint.Count(by, "program", "programs") + " started")}
+	b.muted(paint.Count(by, "program", "programs") + " started")
 	const most = 2000
 	for i, e := range d.execs[:by] {
 		if i == most {
-			out = append(out, muted(fmt.Sprintf("⋯ and %d more", by-most)))
-			break
+			b.muted(fmt.Sprintf("⋯ and %d more", by-most))
+			return
 		}
 		if e.EndedAt.After(now) {
 			e.Exit = nil
@@ -263,23 +265,16 @@ func (d *Details) execRows(dst uv.Screen, width int, now time.Time) []row {
 			glyph, k = "✗", themes.Fail
 		}
 		line := paint.Clean(strings.Join(e.Argv, " "))
-		room := width - 12 - paint.Width(dst, right)
-		line = paint.Shorten(dst, line, max(10, room))
-		out = append(out, row{spans: []text{
-			{glyph + " ", k}, {fmt.Sprintf("%7d  ", e.Pid), themes.SurfaceMuted}, {line, themes.Surface}, {"  " + right, themes.SurfaceMuted},
-		}})
+		line = b.short(line, max(10, b.width-12-paint.Width(b.dst, right)))
+		b.line(text{glyph + " ", k}, text{fmt.Sprintf("%7d  ", e.Pid), themes.SurfaceMuted}, text{line, themes.Surface}, text{"  " + right, themes.SurfaceMuted})
 	}
-	return out
 }
 
 // AttemptDetails tells of attempts at one destination.
 func AttemptDetails(title string, attempts []api.Attempt) *Details {
 	d := &Details{Title: title}
-	d.build = func(dst uv.Screen, width int, _ time.Time) []row {
-		var out []row
-		for i := len(attempts) - 1; i >= 0; i-- {
-			a := attempts[i]
-			add := adder(dst, &out, width)
+	d.build = func(b *body, _ time.Time) {
+		for i, a := range slices.Backward(attempts) {
 			k, word := themes.OK, "✓ allowed"
 			switch {
 			case a.GaveUp():
@@ -289,34 +284,31 @@ func AttemptDetails(title string, attempts []api.Attempt) *Details {
 			case a.Verdict == api.Ask:
 				k, word = themes.Held, "◆ held"
 			}
-			out = append(out, row{spans: []text{
-				{word, k}, {"  " + a.At.Local().Format("15:04:05.000"), themes.Surface},
-			}})
-			add("  rule", a.Rule, themes.Surface)
+			b.line(text{word, k}, text{"  " + a.At.Local().Format("15:04:05.000"), themes.Surface})
+			b.fact("  rule", a.Rule)
 			if i == len(attempts)-1 {
-				add("  change", howToChange(a), themes.Surface)
+				b.fact("  change", howToChange(a))
 			}
-			add("  failure", a.Failure, themes.Warn)
-			add("  program", program(a), themes.Surface)
-			add("  address", a.Address, themes.Surface)
-			add("  resolved", a.Resolved, themes.Surface)
+			b.factIn("  failure", a.Failure, themes.Warn)
+			b.fact("  program", program(a))
+			b.fact("  address", a.Address)
+			b.fact("  resolved", a.Resolved)
 			words := fmt.Sprintf("%s out, %s in, %s", paint.Bytes(a.Sent), paint.Bytes(a.Received), paint.Took(a.Duration))
 			if a.Open {
 				words += ", still open"
 			}
-			add("  traffic", words, themes.Surface)
+			b.fact("  traffic", words)
 			if a.Credential != "" {
-				add("  looked into", fmt.Sprintf("for the credential %s: %s passed on, %d refused", a.Credential, paint.Count(a.Requests, "request", "requests"), a.Refused), themes.Surface)
+				b.fact("  looked into", fmt.Sprintf("for the credential %s: %s passed on, %d refused", a.Credential, paint.Count(a.Requests, "request", "requests"), a.Refused))
 			}
 			for _, r := range a.Refusals {
-				add("  refused", fmt.Sprintf("%s %s: %s", r.Method, r.Path, r.Why), themes.Warn)
+				b.factIn("  refused", fmt.Sprintf("%s %s: %s", r.Method, r.Path, r.Why), themes.Warn)
 			}
 			if a.Action != 0 {
-				add("  action", "#"+strconv.Itoa(a.Action), themes.Surface)
+				b.fact("  action", "#"+strconv.Itoa(a.Action))
 			}
-			out = append(out, row{})
+			b.gap()
 		}
-		return out
 	}
 	return d
 }
@@ -353,49 +345,44 @@ func program(a api.Attempt) string {
 // SessionFacts tells what holds for a session.
 func SessionFacts(get func() api.Session, used *state.History) *Details {
 	d := &Details{facts: true}
-	d.build = func(dst uv.Screen, width int, _ time.Time) []row {
-		s := get()
+	d.build = func(b *body, _ time.Time) {
+		s, blank := get(), len(b.rows)
 		d.Title = "Session " + paint.Clean(s.Name)
-		var out []row
-		add := adder(dst, &out, width)
 		for _, w := range s.Warnings {
-			out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
+			b.say("⚠ "+w, themes.Warn)
 		}
 		if s.Git != "" {
-			out = append(out, wrapped(dst, "⚠ "+s.Git, width, themes.Warn)...)
+			b.say("⚠ "+s.Git, themes.Warn)
 		}
-		if len(out) > 0 {
-			out = append(out, row{})
+		if len(b.rows) > blank {
+			b.gap()
 		}
-		add("command", s.Command, themes.Surface)
-		add("agent", s.Agent, themes.Surface)
-		add("folder", s.Workspace, themes.Surface)
-		add("id", s.ID, themes.Surface)
-		add("started", s.StartedAt.Local().Format("2006-01-02 15:04:05"), themes.Surface)
+		b.fact("command", s.Command)
+		b.fact("agent", s.Agent)
+		b.fact("folder", s.Workspace)
+		b.fact("id", s.ID)
+		b.fact("started", s.StartedAt.Local().Format("2006-01-02 15:04:05"))
 		if s.Live() {
-			out = append(out, usage(dst, s, used, width, d.plain)...)
+			b.usage(s, used, d.plain)
 		}
-		add("mode", string(s.Mode)+": "+ModeWords(s.Mode), themes.Surface)
-		if words := s.Asking.Words(); words != "" {
-			add("questions", words, themes.Surface)
-		}
-		add("limits", cmp.Or(paint.Limits(s.Limits), "none"), themes.Surface)
-		add("enforced by", cmp.Or(s.Limits.Source, "—"), themes.Surface)
-		add("hosts", hosts(s), themes.Surface)
+		b.fact("mode", string(s.Mode)+": "+ModeWords(s.Mode))
+		b.fact("questions", s.Asking.Words())
+		b.fact("limits", cmp.Or(paint.Limits(s.Limits), "none"))
+		b.fact("enforced by", cmp.Or(s.Limits.Source, "—"))
+		b.fact("hosts", hosts(s))
 		for _, c := range s.Credentials {
-			add("credential", c.Words(), themes.Surface)
+			b.fact("credential", c.Words())
 		}
 		for _, p := range s.Spend {
-			add("spent", paint.Spend(p), themes.Surface)
+			b.fact("spent", paint.Spend(p))
 		}
-		add("hidden", cmp.Or(strings.Join(s.Hidden, ", "), "nothing"), themes.Surface)
+		b.fact("hidden", cmp.Or(strings.Join(s.Hidden, ", "), "nothing"))
 		for _, d := range s.Dirs {
-			add("folder", api.Escape(d.Path)+map[bool]string{true: ": what is written there stays in the session, without review"}[d.Write], themes.Surface)
+			b.fact("folder", api.Escape(d.Path)+map[bool]string{true: ": what is written there stays in the session, without review"}[d.Write])
 		}
 		for _, p := range s.Ports {
-			add("published", fmt.Sprintf("port %d at %s", p.Port, p.URL()), themes.Surface)
+			b.fact("published", fmt.Sprintf("port %d at %s", p.Port, p.URL()))
 		}
-		return out
 	}
 	return d
 }

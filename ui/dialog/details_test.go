@@ -18,7 +18,7 @@ func TestDetailsOfALongDifference(t *testing.T) {
 	}
 	d := &Details{diffs: []api.FileDiff{{Change: api.Change{Path: "long"}, Hunks: []api.Hunk{h}}}}
 	dst, rows := paint.Screen{ScreenBuffer: uv.NewScreenBuffer(120, 40)}, 0
-	made := testing.AllocsPerRun(1, func() { rows = len(d.changes(dst, 88)) })
+	made := testing.AllocsPerRun(1, func() { rows = len(rowsOf(dst, 88, d.changes)) })
 	if rows != mostDiff+1 || made > 20*mostDiff {
 		t.Errorf("%d rows, for which %v things were made", rows, made)
 	}
@@ -32,7 +32,7 @@ func TestDetailsOfManyFiles(t *testing.T) {
 		for range min(files, maxDiffs) {
 			d.diffs = append(d.diffs, api.FileDiff{Change: api.Change{Path: "empty"}})
 		}
-		rows := d.changes(dst, 88)
+		rows := rowsOf(dst, 88, d.changes)
 		more := strings.Contains(rows[len(rows)-1].spans[0].s, "it goes on")
 		if more != (files > maxDiffs) {
 			t.Errorf("of %d files it goes on: %v", files, more)

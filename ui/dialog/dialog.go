@@ -217,13 +217,14 @@ func (s *sheet) clamp() { s.top = max(0, min(s.top, s.total-s.height)) }
 // margin is what the frame takes of an area's columns.
 const margin = 6
 
-// measure is the room for rows in an area, before the rows are made.
-func (s *sheet) measure(area uv.Rectangle, most int) int {
+// begin is a body without rows, as wide as there is room in an area, but of at most so many
+// columns outside of the dock.
+func (s *sheet) begin(dst uv.Screen, area uv.Rectangle, most int) *body {
 	s.width = max(10, min(area.Dx()-2, most)-margin)
 	if s.dock > 0 {
 		s.width = max(10, area.Dx()-margin)
 	}
-	return s.width
+	return &body{dst: dst, width: s.width}
 }
 
 // chrome is how many rows the frame takes, with so many lines of keys: its borders, a rule
@@ -239,10 +240,21 @@ func (s *sheet) chrome(foot int, note bool) int {
 	return rows
 }
 
+// titled is a title of one look.
+func titled(words string) []text { return []text{{words, themes.Strong}} }
+
+// hint is what a key does here.
+func hint(i intent.Intent, place keys.Scope, words string, off bool) paint.Hint {
+	return paint.Hint{Key: keys.First(i, place), Words: words, Off: off}
+}
+
+// leave is the hint of what leaves a dialog.
+func leave(words string) paint.Hint { return paint.Hint{Key: "esc", Words: words} }
+
 // draw draws the frame, the rows in view and the foot. It returns the area of
 // the rows.
-func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, rows []row, hints []paint.Hint, note text) uv.Rectangle {
-	p := f.P
+func (s *sheet) draw(b *body, area uv.Rectangle, f paint.Frame, title []text, hints []paint.Hint, note text) uv.Rectangle {
+	p, dst, rows := f.P, b.dst, b.rows
 	foot := paint.WrapHints(dst, hints, s.width)
 	foot = foot[:s.lines(area, len(foot), note.s != "", len(rows))]
 	if f.Spin != "" {
@@ -280,16 +292,16 @@ func (s *sheet) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []te
 	}
 	paint.Text(dst, n, y, end, " ", border)
 
-	body := uv.Rect(x+3, y+1, min(s.width, frame.Dx()-margin), s.height)
-	s.body, s.rows, s.hints = body, rows, hints
+	in := uv.Rect(x+3, y+1, min(s.width, frame.Dx()-margin), s.height)
+	s.body, s.rows, s.hints = in, rows, hints
 	for i, r := range rows[s.top:min(s.top+s.height, len(rows))] {
-		drawRow(dst, body.Min.X, body.Min.Y+i, body.Max.X, r, p)
+		drawRow(dst, in.Min.X, in.Min.Y+i, in.Max.X, r, p)
 	}
-	paint.Scrollbar(dst, frame.Max.X-1, body, s.top, len(rows), border)
+	paint.Scrollbar(dst, frame.Max.X-1, in, s.top, len(rows), border)
 	if len(foot) > 0 || note.s != "" {
 		s.drawFoot(dst, uv.Rect(x, frame.Max.Y-chrome+1, frame.Dx(), chrome-1), p, foot, note)
 	}
-	return body
+	return in
 }
 
 // drawFoot draws the rule, what stands above the keys, and these.
@@ -342,32 +354,10 @@ func drawRow(dst uv.Screen, x, y, end int, r row, p *paint.Palette) {
 	}
 }
 
-// wrapped breaks text into rows of one look.
-func wrapped(dst uv.Screen, s string, width int, k themes.Token) []row {
-	var out []row
-	for _, r := range paint.Wrap(dst, s, width) {
-		out = append(out, row{spans: []text{{r, k}}})
-	}
-	return onward(out)
-}
-
 // waiting says that keys don't answer yet, or nothing.
 func waiting(f paint.Frame) text {
 	if f.Wait > 0 {
 		return text{"⋯ keys answer in a moment", themes.SurfaceMuted}
 	}
 	return text{}
-}
-
-// pair is a fact: a name in a column and its value, wrapped beside it.
-func pair(dst uv.Screen, name, value string, width int, k themes.Token) []row {
-	const column = 12
-	var out []row
-	for _, r := range paint.Wrap(dst, value, width-column) {
-		out = append(out, row{spans: []text{
-			{padCells(dst, name, column), themes.SurfaceMuted}, {r, k},
-		}})
-		name = ""
-	}
-	return onward(out)
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	uv "github.com/charmbracelet/ultraviolet"
-
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
@@ -83,13 +81,11 @@ func (p *Plan) Done(a api.Apply) {
 }
 
 // output shows what a check printed, its end first in view.
-func output(c api.CheckResult) func(uv.Screen, int) []row {
-	return func(dst uv.Screen, width int) []row {
-		var out []row
+func output(c api.CheckResult) part {
+	return func(b *body) {
 		for _, l := range strings.Split(strings.TrimRight(c.Output, "\n"), "\n") {
-			out = append(out, row{spans: []text{{paint.Shorten(dst, strings.ReplaceAll(l, "\t", "    "), width), themes.Surface}}})
+			b.line(text{b.short(strings.ReplaceAll(l, "\t", "    "), b.width), themes.Surface})
 		}
-		return out
 	}
 }
 

@@ -51,21 +51,20 @@ func (e *Ended) Handle(i intent.Intent) intent.Intent {
 }
 
 func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := e.measure(area, 84)
-	s := e.session
+	s, b := e.session, e.begin(dst, area, 84)
 	words := "Nothing that it changed is missing in your project."
 	if s.Unapplied > 0 {
 		words = paint.Count(s.Unapplied, "changed file isn't", "changed files aren't") + " in your project yet; the record has it all."
 	}
-	rows := wrapped(dst, words, width, themes.Strong)
+	b.say(words, themes.Strong)
 	if traps := s.HomeLeft.Traps(); traps != "" {
-		rows = append(rows, wrapped(dst, paint.Clean(traps)+"; stepbox diff --home "+paint.Clean(s.ID)+" lists all.", width, themes.Warn)...)
+		b.say(paint.Clean(traps)+"; stepbox diff --home "+paint.Clean(s.ID)+" lists all.", themes.Warn)
 	}
 	if s.Unreviewed > 0 {
-		rows = append(rows, wrapped(dst, paint.Count(s.Unreviewed, "action was", "actions were")+" neither kept nor rolled back.", width, themes.Warn)...)
+		b.say(paint.Count(s.Unreviewed, "action was", "actions were")+" neither kept nor rolled back.", themes.Warn)
 	}
 	if s.Reason != "" {
-		rows = append(rows, wrapped(dst, s.Reason, width, themes.SurfaceMuted)...)
+		b.say(s.Reason, themes.SurfaceMuted)
 	}
 	var hints []paint.Hint
 	for _, b := range keys.In(keys.Ended) {
@@ -73,10 +72,10 @@ func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 			hints = append(hints, paint.Hint{Key: b.First(), Words: b.Short, Off: f.Wait > 0 && e.Care(b.Intent) == state.Quiet})
 		}
 	}
-	title := []text{{"Session " + paint.Clean(s.Name) + " ended", themes.Strong}}
+	title := titled("Session " + paint.Clean(s.Name) + " ended")
 	if s.Exit != nil {
 		title[0].s += ": " + s.Exit.Words()
 	}
-	e.draw(dst, area, f, title, rows, hints, waiting(f))
+	e.draw(b, area, f, title, hints, waiting(f))
 	return nil
 }

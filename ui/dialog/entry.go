@@ -80,20 +80,23 @@ func (e *Entry) Handle(i intent.Intent) intent.Intent {
 }
 
 func (e *Entry) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	rows := append([]row{{}}, wrapped(dst, e.About, e.measure(area, 92), themes.SurfaceMuted)...)
-	return e.ask(dst, area, f, []text{{e.Title, themes.Strong}}, rows, []paint.Hint{{Key: keys.First(intent.Yes{}, keys.Input), Words: e.Yes, Off: e.sent}, {Key: "esc", Words: "back"}}, text{})
+	b := e.begin(dst, area, 92)
+	b.gap()
+	b.say(e.About, themes.SurfaceMuted)
+	return e.ask(b, area, f, titled(e.Title), []paint.Hint{hint(intent.Yes{}, keys.Input, e.Yes, e.sent), leave("back")}, text{})
 }
 
 // ask draws the rows and, below them, the line and why what it had was refused.
-func (e *Entry) ask(dst uv.Screen, area uv.Rectangle, f paint.Frame, title []text, rows []row, hints []paint.Hint, note text) *tea.Cursor {
-	var why []row
+func (e *Entry) ask(b *body, area uv.Rectangle, f paint.Frame, title []text, hints []paint.Hint, note text) *tea.Cursor {
+	b.gap()
+	b.gap()
+	line := len(b.rows)
 	if e.why != "" {
-		why = wrapped(dst, "! "+paint.Clean(e.why), e.width, themes.Warn)
+		b.say("! "+paint.Clean(e.why), themes.Warn)
 	}
-	rows = append(append(rows, row{}, row{}), why...)
-	e.top = len(rows) // where there isn't room for all, the line is what stays
-	body := e.draw(dst, area, f, title, rows, hints, note)
-	return e.line.Draw(dst, body.Min.X, body.Max.Y-1-len(why), body.Max.X, f.P, e.Empty)
+	e.top = len(b.rows) // where there isn't room for all, the line is what stays
+	in := e.draw(b, area, f, title, hints, note)
+	return e.line.Draw(b.dst, in.Min.X, in.Max.Y-1-(len(b.rows)-line), in.Max.X, f.P, e.Empty)
 }
 
 // NewSaveFile asks where the file that is read is saved, with a name to begin with.
@@ -159,10 +162,7 @@ func ConfirmResume(s api.Session) *Confirm {
 	return &Confirm{
 		Title: "Resume " + paint.Clean(label(s)) + "?", Do: intent.DoResume{}, YesFor: "resume it",
 		Shown: confirms("resume " + s.ID),
-		build: func(dst uv.Screen, width int) []row {
-			rows := wrapped(dst, "Its command runs again in a sandbox of its own, over the files as the session left them. Its actions and checkpoints stay.", width, themes.Surface)
-			return append(append(rows, row{}), command(dst, s.Command, width)...)
-		},
+		build: runs(s, "Its command runs again in a sandbox of its own, over the files as the session left them. Its actions and checkpoints stay."),
 	}
 }
 
@@ -184,9 +184,7 @@ func ConfirmTrash(s api.Session, do intent.Intent) *Confirm {
 	return &Confirm{
 		Title: "Put " + paint.Clean(label(s)) + " into the trash?", Do: do, YesFor: "trash it",
 		Shown: confirms("trash " + s.ID),
-		build: func(dst uv.Screen, width int) []row {
-			return wrapped(dst, strings.Join(why, " ")+" It is removed when you leave Stepbox; until then u brings it back.", width, themes.Warn)
-		},
+		build: says(strings.Join(why, " ")+" It is removed when you leave Stepbox; until then u brings it back.", themes.Warn),
 	}
 }
 
@@ -203,16 +201,17 @@ func ConfirmFork(s api.Session, when string) *Confirm {
 	return &Confirm{
 		Title: "Fork " + paint.Clean(label(s)) + " at " + when + "?", Do: intent.DoFork{}, YesFor: "fork it",
 		Shown: confirms("fork " + s.ID),
-		build: func(dst uv.Screen, width int) []row {
-			rows := wrapped(dst, "Its command starts as a session of its own, on the files as they were then. What was in memory, in /tmp and on connections isn't there.", width, themes.Surface)
-			return append(append(rows, row{}), command(dst, s.Command, width)...)
-		},
+		build: runs(s, "Its command starts as a session of its own, on the files as they were then. What was in memory, in /tmp and on connections isn't there."),
 	}
 }
 
-func label(s api.Session) string {
-	if s.Name != "" {
-		return s.Name
+// runs says how a session's command runs, and shows it.
+func runs(s api.Session, how string) part {
+	return func(b *body) {
+		b.say(how, themes.Surface)
+		b.gap()
+		b.command(s.Command)
 	}
-	return s.ID
 }
+
+func label(s api.Session) string { return cmp.Or(s.Name, s.ID) }

@@ -111,15 +111,15 @@ func (d *File) Handle(i intent.Intent) intent.Intent {
 func (d *File) Wheel(by int) { d.Handle(intent.Move{By: by}) }
 
 func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := d.measure(area, 150)
+	b := d.begin(dst, area, 150)
 	digits := len(strconv.Itoa(len(d.lines)))
-	gutter := d.gutter(width - digits - 3)
-	rows := make([]row, 0, len(d.lines))
+	gutter := d.gutter(b.width - digits - 3)
+	b.rows = make([]row, 0, len(d.lines))
 	before := -1
 	for i, spans := range d.lines {
 		var r row
 		if i < d.top || i > d.top+area.Dy() { // out of view
-			rows = append(rows, r)
+			b.add(r)
 			continue
 		}
 		if by := d.blame.Lines[i].By; d.who {
@@ -128,7 +128,7 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 				words = d.whose(d.blame.By[by])
 			}
 			before = by
-			r.spans = append(r.spans, text{padCells(dst, paint.Shorten(dst, words, gutter-1), gutter), themes.SurfaceMuted})
+			r.spans = append(r.spans, text{b.pad(b.short(words, gutter-1), gutter), themes.SurfaceMuted})
 		}
 		mark := " "
 		if r.inset = i == d.at; r.inset {
@@ -136,15 +136,15 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 		}
 		r.spans = append(r.spans, text{fmt.Sprintf("%*d %s ", digits, i+1, mark), themes.SurfaceMuted})
 		r.spans = append(r.spans, spans...)
-		rows = append(rows, r)
+		b.add(r)
 	}
 	note := text{}
 	a := d.author()
 	switch {
 	case d.blame.Note != "":
-		rows, note = []row{{}, muted("it can't be shown line by line: " + d.blame.Note), {}}, text{}
-	case len(rows) == 0:
-		rows = []row{{}, muted("it is empty"), {}}
+		b.rows = []row{{}, muted("it can't be shown line by line: " + d.blame.Note), {}}
+	case len(b.rows) == 0:
+		b.rows = []row{{}, muted("it is empty"), {}}
 	case d.who && a.Session != "":
 		note = text{d.whose(a), themes.Info}
 		if !a.At.IsZero() {
@@ -158,7 +158,7 @@ func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	}
 	hints := Foot(keys.File, func(i intent.Intent) bool { return d.Why(i) != "" })
 	title := []text{{d.blame.Path, themes.Strong}, {"  " + momentWords(d.At), themes.SurfaceMuted}}
-	d.draw(dst, area, f, title, rows, hints, note)
+	d.draw(b, area, f, title, hints, note)
 	return nil
 }
 

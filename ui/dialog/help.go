@@ -84,34 +84,34 @@ func (h *Help) Handle(i intent.Intent) intent.Intent {
 }
 
 func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := h.measure(area, 100)
-	title, rows := "Keys", []row(nil)
+	b, title := h.begin(dst, area, 100), "Keys"
 	hints := Foot(keys.Helping, nil)
 	switch {
 	case h.find != nil:
-		title, rows = "Help: search", h.found(dst, width)
-		hints = []paint.Hint{{Key: "esc", Words: "all again"}}
+		h.found(b)
+		title, hints = "Help: search", []paint.Hint{leave("all again")}
 		if h.typing {
-			hints = slices.Insert(hints, 0, paint.Hint{Key: keys.First(intent.Yes{}, keys.Input), Words: "scroll through it"})
+			hints = slices.Insert(hints, 0, hint(intent.Yes{}, keys.Input, "scroll through it", false))
 		}
 	case h.page > 0:
 		t := topics.All[h.page-1]
 		title = fmt.Sprintf("Help: %s  %d/%d  %s", t.Name, h.page+1, len(topics.All)+1, t.Title)
-		rows = page(dst, t.Text(), width)
+		b.page(t.Text())
 	default:
-		rows = h.keys(dst, width, h.Place, "")
+		b.gap()
+		h.keys(b, h.Place, "")
 	}
-	body := h.draw(dst, area, f, []text{{title, themes.Strong}}, rows, hints, text{})
+	in := h.draw(b, area, f, titled(title), hints, text{})
 	if !h.typing || h.top > 0 {
 		return nil
 	}
-	return h.find.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "a word of what it does, or a key")
+	return h.find.Draw(dst, in.Min.X, in.Min.Y, in.Max.X, f.P, "a word of what it does, or a key")
 }
 
-// page is a topic's text in rows. Its lines may be longer than there is room: paragraphs
+// page adds a topic's text. Its lines may be longer than there is room: paragraphs
 // are broken anew, and of others what is in the last column.
-func page(dst uv.Screen, words string, width int) []row {
-	rows := []row{{}}
+func (b *body) page(words string) {
+	b.gap()
 	for part := range strings.SplitSeq(strings.TrimRight(words, "\n"), "\n\n") {
 		if !strings.HasPrefix(part, " ") {
 			part = strings.Join(strings.Fields(part), " ")
@@ -122,81 +122,79 @@ func page(dst uv.Screen, words string, width int) []row {
 				at = i + 2
 			}
 			column := text{line[:at], themes.Surface}
-			for _, r := range paint.Wrap(dst, line[at:], min(width, 78)-paint.Width(dst, column.s)) {
-				rows = append(rows, row{spans: []text{column, {r, themes.Surface}}})
-				column.s = strings.Repeat(" ", paint.Width(dst, column.s))
+			for _, r := range paint.Wrap(b.dst, line[at:], min(b.width, 78)-paint.Width(b.dst, column.s)) {
+				b.line(column, text{r, themes.Surface})
+				column.s = strings.Repeat(" ", paint.Width(b.dst, column.s))
 			}
 		}
-		rows = append(rows, row{})
+		b.gap()
 	}
-	return rows
 }
 
-// keys are the rows of the keys of places, or of those that have a word in them.
-func (h *Help) keys(dst uv.Screen, width int, place []keys.Scope, word string) []row {
-	var rows []row
-	if word == "" {
-		rows = append(rows, row{})
-		if h.Intro != "" {
-			rows = append(append(rows, wrapped(dst, h.Intro, width, themes.SurfaceMuted)...), row{})
-		}
+// keys adds the keys of places, or those that have a word in them.
+func (h *Help) keys(b *body, place []keys.Scope, word string) {
+	if word == "" && h.Intro != "" {
+		b.say(h.Intro, themes.SurfaceMuted)
+		b.gap()
 	}
 	for _, s := range place {
 		title := string(s)
 		if s == keys.Leader {
 			title += "  " + keys.LeaderKey()
 		}
-		all := []row{{spans: []text{{title, themes.Strong}}}}
-		for _, b := range keys.In(s) {
-			if has(word, title, b.Help().Key, b.Name, b.Help().Desc) {
-				all = append(all, h.key(dst, width, b)...)
+		said := false
+		for _, x := range keys.In(s) {
+			if !has(word, title, x.Help().Key, x.Name, x.Help().Desc) {
+				continue
 			}
+			if !said {
+				b.line(text{title, themes.Strong})
+				said = true
+			}
+			h.key(b, x)
 		}
-		if len(all) > 1 {
-			rows = append(append(rows, all...), row{})
+		if said {
+			b.gap()
 		}
 	}
-	return rows
 }
 
-func (h *Help) key(dst uv.Screen, width int, b keys.Binding) (rows []row) {
-	words, k, key := b.Help().Desc, themes.Surface, themes.Key
+func (h *Help) key(b *body, x keys.Binding) {
+	words, k, key := x.Help().Desc, themes.Surface, themes.Key
 	if h.Off != nil {
-		if why := h.Off(b.Intent); why != "" {
+		if why := h.Off(x.Intent); why != "" {
 			k, key = themes.SurfaceMuted, themes.KeyOff
 			if !strings.Contains(words, why) {
 				words += " — " + why
 			}
 		}
 	}
-	label := b.Help().Key
-	for _, r := range paint.Wrap(dst, words, width-20) {
-		rows = append(rows, row{indent: 2, spans: []text{{padCells(dst, label, 16), key}, {r, k}}})
+	label, first := x.Help().Key, len(b.rows)
+	for _, r := range paint.Wrap(b.dst, words, b.width-20) {
+		b.add(row{indent: 2, spans: []text{{b.pad(label, 16), key}, {r, k}}})
 		label = ""
 	}
-	onward(rows)
-	return rows
+	onward(b.rows[first:])
 }
 
-// found is what has the word: keys of this place first, then of others, then lines of
+// found adds what has the word: keys of this place first, then of others, then lines of
 // the pages. The first row is the line's.
-func (h *Help) found(dst uv.Screen, width int) []row {
+func (h *Help) found(b *body) {
 	word := strings.TrimSpace(h.find.Value())
-	rows := []row{{}, {}}
-	if h.typing = h.typing || word == ""; word == "" {
-		return append(rows, h.keys(dst, width, h.Place, "")[1:]...)
+	b.add(row{}, row{})
+	if h.typing = h.typing || word == ""; !h.typing {
+		b.rows[0] = row{spans: []text{{"/" + word, themes.Key}}}
 	}
-	if !h.typing {
-		rows[0] = row{spans: []text{{"/" + word, themes.Key}}}
+	if h.keys(b, h.Place, word); word == "" {
+		return
 	}
-	rows = append(rows, h.keys(dst, width, h.Place, word)...)
 	var others []keys.Scope
 	for _, s := range keys.Scopes {
 		if !slices.Contains(h.Place, s) {
 			others = append(others, s)
 		}
 	}
-	rows = append(rows, h.keys(dst, width, others, word)...)
+	h.keys(b, others, word)
 	for _, t := range topics.All {
 		said := false
 		for line := range strings.Lines(t.Text()) {
@@ -204,25 +202,20 @@ func (h *Help) found(dst uv.Screen, width int) []row {
 				continue
 			}
 			if !said {
-				rows = append(rows, row{spans: []text{{"Help: " + t.Name, themes.Strong}}})
+				b.line(text{"Help: " + t.Name, themes.Strong})
 				said = true
 			}
-			for _, r := range paint.Wrap(dst, strings.TrimSpace(line), width-2) {
-				rows = append(rows, row{indent: 2, spans: []text{{r, themes.Surface}}})
+			for _, r := range paint.Wrap(b.dst, strings.TrimSpace(line), b.width-2) {
+				b.add(row{indent: 2, spans: []text{{r, themes.Surface}}})
 			}
 		}
 	}
-	if len(rows) == 2 {
-		rows = append(rows, muted("  nothing has that"))
+	if len(b.rows) == 2 {
+		b.muted("  nothing has that")
 	}
-	return rows
 }
 
 // has says whether one of the texts has a word, whatever its case; "" is in all.
 func has(word string, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), strings.ToLower(word)) })
-}
-
-func padCells(dst uv.Screen, s string, n int) string {
-	return s + strings.Repeat(" ", max(1, n-paint.Width(dst, s)))
 }

@@ -155,33 +155,30 @@ func (r *Reason) Care(i intent.Intent) state.Care {
 }
 
 func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := r.measure(area, 92)
-	name := r.question.Title
-	if c := r.question.Command; c != nil {
-		name = c.Title()
+	b, q := r.begin(dst, area, 92), r.question
+	b.gap()
+	switch {
+	case q.Connection != nil:
+		b.say(paint.WhoTo(q.Connection), themes.Strong)
+	case q.Request != nil || q.Subject == api.SubjectCall || q.Subject == api.SubjectEdit:
+		b.say(q.Title, themes.Strong)
+	case q.Command != nil:
+		b.command(q.Command.Title())
+	default:
+		b.command(q.Title)
 	}
-	rows := []row{{}}
-	cmd := command(dst, name, width)
-	if r.question.Request != nil || r.question.Subject == api.SubjectCall || r.question.Subject == api.SubjectEdit {
-		cmd = wrapped(dst, r.question.Title, width, themes.Strong)
-	}
-	if c := r.question.Connection; c != nil {
-		cmd = wrapped(dst, paint.WhoTo(c), width, themes.Strong)
-	}
-	if len(cmd) > 4 {
-		cmd = append(cmd[:4], muted("⋯"))
-	}
-	rows = append(rows, cmd...)
+	b.cut(1 + 4)
 	why := "why? The agent reads this on its standard error, so it can do better."
 	switch {
-	case r.question.Subject == api.SubjectCall:
+	case q.Subject == api.SubjectCall:
 		why = "why? The agent gets this as the answer to what it asks, so it can do better."
-	case r.question.Subject == api.SubjectEdit:
+	case q.Subject == api.SubjectEdit:
 		why = "why? The agent is told with its next command, so it can do better."
-	case r.question.Apart():
+	case q.Apart():
 		why = "why? The agent is told with its next command; the program is just refused."
 	}
-	rows = append(rows, row{}, muted(why))
+	b.gap()
+	b.muted(why)
 	note := text{}
 	if r.off != "" {
 		note = text{"! " + r.off, themes.Warn}
@@ -190,18 +187,18 @@ func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 	if e := r.holds(); e != "" {
 		verb = "deny " + extentWords(e)
 	}
-	hints := []paint.Hint{{Key: keys.First(intent.Yes{}, keys.Denial), Words: verb, Off: r.off != ""}}
+	hints := []paint.Hint{hint(intent.Yes{}, keys.Denial, verb, r.off != "")}
 	if !r.onlyOnce() {
-		hints = append(hints, paint.Hint{Key: keys.First(intent.Extent{By: 1}, keys.Denial), Words: "for how long"})
+		hints = append(hints, hint(intent.Extent{By: 1}, keys.Denial, "for how long", false))
 	}
-	hints = append(hints, paint.Hint{Key: "esc", Words: "back, nothing decided"})
-	title := []text{{"✗ ", themes.Denied}, {"Deny " + subject(r.question.Subject), themes.Strong}}
-	if r.question.Subject == api.SubjectEdit {
+	hints = append(hints, leave("back, nothing decided"))
+	title := []text{{"✗ ", themes.Denied}, {"Deny " + subject(q.Subject), themes.Strong}}
+	if q.Subject == api.SubjectEdit {
 		hints[0].Words = "roll back"
 		title = []text{{"↶ ", themes.Undone}, {"Roll back", themes.Strong}}
 	}
-	if area.Dy() < len(rows)+8 { // what it is may be out of view
-		title = append(append(title, text{" ", themes.Strong}), cmd[0].spans...)
+	if area.Dy() < len(b.rows)+8 { // what it is may be out of view
+		title = append(append(title, text{" ", themes.Strong}), b.rows[1].spans...)
 	}
-	return r.ask(dst, area, f, title, rows, hints, note)
+	return r.ask(b, area, f, title, hints, note)
 }

@@ -47,10 +47,11 @@ func BenchmarkLibrary(b *testing.B) {
 		}
 	})
 
-	var rows []row
+	in := &body{dst: dst, width: width}
 	for i := range lines {
-		rows = append(rows, pair(dst, fmt.Sprint(i), strings.Repeat("words ", 12), width, themes.Surface)...)
+		in.pair(fmt.Sprint(i), strings.Repeat("words ", 12), themes.Surface)
 	}
+	rows := in.rows
 	b.Run("rows/viewport", func(b *testing.B) {
 		// Rows change with time and size, so that their text is made for each frame.
 		m := viewport.New(viewport.WithWidth(width), viewport.WithHeight(height))

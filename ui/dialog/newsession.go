@@ -219,46 +219,43 @@ func (n *NewSession) Handle(i intent.Intent) intent.Intent {
 }
 
 func (n *NewSession) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := n.measure(area, 92)
+	b, at := n.begin(dst, area, 92), 0
 	const column = 10
-	rows, at := []row{{}}, 0
+	b.gap()
 	for i := range n.fields {
 		fd := &n.fields[i]
 		value, k := paint.Clean(fd.chosen().Value), themes.Surface
 		if value == "" {
 			value, k = fd.empty, themes.SurfaceMuted
 		}
-		name := text{padCells(dst, fd.name, column), themes.SurfaceMuted}
+		name := text{b.pad(fd.name, column), themes.SurfaceMuted}
 		if i != n.at {
-			rows = append(rows, row{spans: []text{name, {value, k}}})
+			b.line(name, text{value, k})
 			continue
 		}
-		name.k, at = themes.Key, len(rows)
+		name.k, at = themes.Key, len(b.rows)
 		if fd.line != nil {
 			value = "" // the line is drawn there
 		}
-		rows = append(rows, row{spans: []text{name, {value, themes.Strong}}})
-		for _, r := range n.list(dst, fd, width-column) {
-			r.indent = column
-			rows = append(rows, r)
-		}
+		b.line(name, text{value, themes.Strong})
+		b.choices(fd, column)
 	}
-	rows = append(rows, row{})
+	b.gap()
 	if n.why != "" {
-		rows = append(rows, wrapped(dst, "! "+paint.Clean(n.why), width, themes.Warn)...)
+		b.say("! "+paint.Clean(n.why), themes.Warn)
 	}
 	hints := []paint.Hint{
-		{Key: keys.First(intent.Yes{}, keys.Form), Words: "start", Off: n.sent}, {Key: "↑↓", Words: "choose"},
-		{Key: keys.First(intent.FocusStep{By: 1}, keys.Form), Words: "next field"}, {Key: "esc", Words: "back"},
+		hint(intent.Yes{}, keys.Form, "start", n.sent), {Key: "↑↓", Words: "choose"},
+		hint(intent.FocusStep{By: 1}, keys.Form, "next field", false), leave("back"),
 	}
 	note := text{}
 	if n.sent {
 		note = text{"⋯ starting", themes.Info}
 	}
 	n.top = 0
-	body := n.draw(dst, area, f, []text{{"New session", themes.Strong}}, rows, hints, note)
-	if l := n.fields[n.at].line; l != nil && body.Min.Y+at < body.Max.Y {
-		return l.Draw(dst, body.Min.X+column, body.Min.Y+at, body.Max.X, f.P, n.fields[n.at].hint())
+	in := n.draw(b, area, f, titled("New session"), hints, note)
+	if l := n.fields[n.at].line; l != nil && in.Min.Y+at < in.Max.Y {
+		return l.Draw(dst, in.Min.X+column, in.Min.Y+at, in.Max.X, f.P, n.fields[n.at].hint())
 	}
 	return nil
 }
@@ -271,8 +268,8 @@ func (f *field) hint() string {
 	return f.empty
 }
 
-// list are the choices of a field that are in view.
-func (n *NewSession) list(dst uv.Screen, f *field, width int) (out []row) {
+// choices adds those of a field that are in view.
+func (b *body) choices(f *field, indent int) {
 	first := max(0, min(f.at-mostListed/2, len(f.choices)-mostListed))
 	for i := first; i < min(first+mostListed, len(f.choices)); i++ {
 		c := f.choices[i]
@@ -281,10 +278,9 @@ func (n *NewSession) list(dst uv.Screen, f *field, width int) (out []row) {
 			mark, k = "● ", themes.Strong
 		}
 		words := paint.Clean(c.Value)
-		if over := paint.Width(dst, words) - width*2/3; over > 0 { // a folder's end says more
-			words = "…" + paint.From(dst, words, over+1)
+		if over := paint.Width(b.dst, words) - (b.width-indent)*2/3; over > 0 { // a folder's end says more
+			words = "…" + paint.From(b.dst, words, over+1)
 		}
-		out = append(out, row{spans: []text{{mark, themes.Key}, {words, k}, {"  " + c.Words, themes.SurfaceMuted}}})
+		b.add(row{indent: indent, spans: []text{{mark, themes.Key}, {words, k}, {"  " + c.Words, themes.SurfaceMuted}}})
 	}
-	return out
 }

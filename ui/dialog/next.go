@@ -29,7 +29,8 @@ func (n *Next) Scope() keys.Scope { return keys.Between }
 func (n *Next) Leave() string     { return "back to " + n.to }
 
 func (n *Next) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	rows := wrapped(dst, "Nothing waits. What comes in a moment is asked here.", n.measure(area, 0), themes.SurfaceMuted)
-	n.draw(dst, area, f, []text{{"◇ deciding", themes.Strong}}, rows, []paint.Hint{{Key: "esc", Words: n.Leave()}}, text{})
+	b := n.begin(dst, area, 0)
+	b.say("Nothing waits. What comes in a moment is asked here.", themes.SurfaceMuted)
+	n.draw(b, area, f, titled("◇ deciding"), []paint.Hint{leave(n.Leave())}, text{})
 	return nil
 }

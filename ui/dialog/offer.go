@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	uv "github.com/charmbracelet/ultraviolet"
-
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
@@ -24,10 +22,10 @@ func Offered(q api.Question) string {
 
 // offer says that the same was answered the same several times, and how it is answered
 // for longer.
-func offer(dst uv.Screen, q api.Question, width int) []row {
+func (b *body) offer(q api.Question) {
 	o := q.Offer
 	if o == nil {
-		return nil
+		return
 	}
 	said, how := "allowed", keys.First(intent.Always{}, keys.Decision)+" makes that a rule"
 	if o.Answer == api.AnswerDeny {
@@ -38,5 +36,5 @@ func offer(dst uv.Screen, q api.Question, width int) []row {
 	if p := cmp.Or(paint.Clean(o.Pattern), paint.Clean(o.Means)); p != "" && o.Answer != api.AnswerDeny {
 		words += " (" + p + ")"
 	}
-	return wrapped(dst, words, width, themes.Info)
+	b.say(words, themes.Info)
 }

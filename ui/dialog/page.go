@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	uv "github.com/charmbracelet/ultraviolet"
-
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
@@ -20,19 +18,18 @@ func ConfirmPage(p api.WebPage, open bool) *Confirm {
 	}
 	c.Do = intent.DoPage{WebPage: intent.WebPage{Page: p, Open: open}}
 	c.Shown = confirms(fmt.Sprint(open, p.URL))
-	c.build = func(dst uv.Screen, width int) []row {
-		rows := pair(dst, "host", p.Host, width, themes.Strong)
-		rows = append(rows, pair(dst, "address", p.URL, width, themes.Surface)...)
-		rows = append(rows, row{})
+	c.build = func(b *body) {
+		b.pair("host", p.Host, themes.Strong)
+		b.pair("address", p.URL, themes.Surface)
+		b.gap()
 		words := "Something in the sandbox wants it opened. It may be any page, also one that looks like another: go by the host's name. Don't sign in where you didn't mean to."
 		if strings.Contains(p.Host, "xn--") {
 			words += " This one has letters that aren't Latin, and is written as it is looked up."
 		}
-		rows = append(rows, wrapped(dst, words, width, themes.Warn)...)
+		b.say(words, themes.Warn)
 		if p.Port != 0 {
-			rows = append(rows, wrapped(dst, fmt.Sprintf("It is at or leads back to port %d of the sandbox, which this machine's localhost then has for ten minutes.", p.Port), width, themes.Surface)...)
+			b.say(fmt.Sprintf("It is at or leads back to port %d of the sandbox, which this machine's localhost then has for ten minutes.", p.Port), themes.Surface)
 		}
-		return rows
 	}
 	return c
 }

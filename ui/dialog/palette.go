@@ -147,22 +147,22 @@ func plain(b keys.Binding) string {
 }
 
 func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := p.measure(area, 128)
-	found := p.found()
+	b, found := p.begin(dst, area, 128), p.found()
 	p.at = max(0, min(p.at, len(found)-1))
 	// The list scrolls under the line, and keeps its height while letters narrow
 	// it down.
 	height := min(max(1, area.Dy()-8), 14, max(1, len(p.all)))
 	p.first = max(0, min(p.first, len(found)-height))
 	p.first = max(min(p.first, p.at), p.at-height+1)
-	rows, note := []row{{}, {}}, text{}
+	b.add(row{}, row{})
+	note := text{}
 	if len(found) == 0 {
-		rows = append(rows, muted("  no command has these letters"))
+		b.muted("  no command has these letters")
 	}
 	for i := p.first; i < min(p.first+height, len(found)); i++ {
-		b := found[i]
-		k, words := themes.Surface, b.Help().Desc
-		if why := p.why(b.Intent); why != "" {
+		x := found[i]
+		k, words := themes.Surface, x.Help().Desc
+		if why := p.why(x.Intent); why != "" {
 			k, words = themes.KeyOff, why
 		}
 		mark := "  "
@@ -172,25 +172,23 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 				k = themes.Key
 			}
 		}
-		rows = append(rows, row{spans: []text{
-			{mark, themes.Key}, {padCells(dst, b.Name, nameCols), k}, {padCells(dst, b.Help().Key, keyCols), themes.Key}, {padCells(dst, plain(b), plainCols), themes.SurfaceMuted},
-		}})
-		if room := width - 2 - nameCols - keyCols - plainCols; room > 20 {
-			last := &rows[len(rows)-1]
-			last.spans = append(last.spans, text{paint.Shorten(dst, words, room), themes.SurfaceMuted})
+		spans := []text{{mark, themes.Key}, {b.pad(x.Name, nameCols), k}, {b.pad(x.Help().Key, keyCols), themes.Key}, {b.pad(plain(x), plainCols), themes.SurfaceMuted}}
+		if room := b.width - 2 - nameCols - keyCols - plainCols; room > 20 {
+			spans = append(spans, text{b.short(words, room), themes.SurfaceMuted})
 		}
+		b.line(spans...)
 		if i == p.at {
-			note = text{paint.Shorten(dst, words, width), themes.SurfaceMuted}
+			note = text{b.short(words, b.width), themes.SurfaceMuted}
 		}
 	}
-	for len(rows) < 2+height {
-		rows = append(rows, row{})
+	for len(b.rows) < 2+height {
+		b.gap()
 	}
 	p.top = 0
 	off := func(i intent.Intent) bool {
 		_, yes := i.(intent.Yes)
 		return yes && (p.Chosen() == nil || p.why(p.Chosen()) != "")
 	}
-	body := p.draw(dst, area, f, []text{{p.title, themes.Strong}}, rows, Foot(keys.Picker, off), note)
-	return p.line.Draw(dst, body.Min.X, body.Min.Y, body.Max.X, f.P, "type a part of a name")
+	in := p.draw(b, area, f, titled(p.title), Foot(keys.Picker, off), note)
+	return p.line.Draw(dst, in.Min.X, in.Min.Y, in.Max.X, f.P, "type a part of a name")
 }

@@ -10,7 +10,6 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
-	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/paint"
@@ -298,11 +297,11 @@ func (p *Plan) SetDiff(key string, d api.FileDiff, problem string) {
 }
 
 func (p *Plan) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := p.measure(area, 190)
-	title := []text{{p.work.Title, themes.Strong}}
+	b, title := p.begin(dst, area, 190), p.work.Title
 	if p.over {
-		title[0].s = p.came
+		title = p.came
 	}
-	p.show(dst, area, f, title, p.head(dst, width), p.hints(f), p.note(f))
+	p.head(b)
+	p.show(b, area, f, titled(title), p.hints(f), p.note(f))
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	uv "github.com/charmbracelet/ultraviolet"
-
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/intent"
@@ -79,29 +77,32 @@ func OfRollback(r api.RollbackPlan) Planned {
 }
 
 // head sums the plan up; it is always in view.
-func (p *Plan) head(dst uv.Screen, width int) []row {
+func (p *Plan) head(b *body) {
+	b.gap()
 	if p.planned == 0 || p.over {
-		return []row{{}}
+		return
 	}
-	out, used := []row{{}}, 0
+	used := 0
 	for i, c := range p.counts() {
-		sum, gap, k := &out[len(out)-1], " · ", themes.Strong
+		gap, k := " · ", themes.Strong
 		if c.Grave {
 			k = themes.Loss
 		}
-		if w := paint.Width(dst, c.Words); used+w > width {
-			out, used = append(out, row{}), 0
-			sum, gap = &out[len(out)-1], ""
-		} else if i == 0 {
+		over := used+paint.Width(b.dst, c.Words) > b.width
+		if over {
+			b.gap()
+			used = 0
+		}
+		if over || i == 0 {
 			gap = ""
 		}
+		sum := &b.rows[len(b.rows)-1]
 		sum.spans = append(sum.spans, text{gap, themes.SurfaceMuted}, text{c.Words, k})
 		used += len(c.Words) + 3
 	}
 	for _, w := range p.shown.Warnings {
-		out = append(out, wrapped(dst, "⚠ "+w, width, themes.Warn)...)
+		b.say("⚠ "+w, themes.Warn)
 	}
-	return out
 }
 
 // counts are the plan's numbers, with the person's choices.
@@ -134,15 +135,14 @@ func (p *Plan) list() (out []item) {
 	for _, f := range p.shown.Files {
 		if len(f.Dangers) > 0 {
 			it := p.file(f.Change, text{})
-			it.rows = joined(it.rows, dangers(f.Dangers...))
+			it.rows = both(it.rows, dangers(f.Dangers...))
 			it.must = fmt.Sprint("danger", f.Key, f.Status, f.Dangers)
 			out = append(out, it)
 		}
 	}
 	for _, c := range p.shown.Commits {
 		if c.Danger != "" {
-			out = append(out, item{id: "commit " + c.Hash + c.Ref, must: "danger" + c.Hash + c.Danger, rows: joined(
-				func(dst uv.Screen, width int) []row { return []row{commit(dst, c, width)} }, dangers(c.Danger))})
+			out = append(out, item{id: "commit " + c.Hash + c.Ref, must: "danger" + c.Hash + c.Danger, rows: both(commits(c), dangers(c.Danger))})
 		}
 	}
 	for _, c := range p.shown.Unreviewed {
@@ -190,33 +190,25 @@ func (p *Plan) list() (out []item) {
 }
 
 // dangers are the rows of what is dangerous about something.
-func dangers(list ...string) func(uv.Screen, int) []row {
-	return func(dst uv.Screen, width int) (out []row) {
+func dangers(list ...string) part {
+	return func(b *body) {
 		for _, d := range list {
 			mark, indent := "DANGER", 4
-			for _, s := range paint.Wrap(dst, d, width-indent-len(mark)-1) {
-				out = append(out, row{indent: indent, spans: []text{{mark, themes.Denied}, {" " + s, themes.Warn}}})
+			for _, s := range paint.Wrap(b.dst, d, b.width-indent-len(mark)-1) {
+				b.add(row{indent: indent, spans: []text{{mark, themes.Denied}, {" " + s, themes.Warn}}})
 				mark, indent = "", indent+len(mark)
 			}
 		}
-		return out
 	}
 }
 
-// joined are the rows of both.
-func joined(a, b func(uv.Screen, int) []row) func(uv.Screen, int) []row {
-	return func(dst uv.Screen, width int) []row { return append(a(dst, width), b(dst, width)...) }
-}
-
 // box is a thing that can be on or off.
-func box(on bool, what, words string) func(uv.Screen, int) []row {
+func box(on bool, what, words string) part {
 	mark := text{"[ ] " + what, themes.SurfaceMuted}
 	if on {
 		mark = text{"[x] " + what, themes.OK}
 	}
-	return func(dst uv.Screen, width int) []row {
-		return []row{{spans: []text{mark, {paint.Shorten(dst, words, width-len(mark.s)), themes.Surface}}}}
-	}
+	return func(b *body) { b.line(mark, text{b.short(words, b.width-len(mark.s)), themes.Surface}) }
 }
 
 // extras are the checks and the commits of an apply.
@@ -232,39 +224,29 @@ func (p *Plan) extras() (out []item) {
 				"If it fails, nothing is written. enter edits it; an empty line takes it away.", themes.SurfaceMuted)})
 	}
 	if n := len(p.shown.Commits); n > 0 {
-		out = append(out, item{id: "commits", toggle: p.toggleCommits, rows: joined(
+		out = append(out, item{id: "commits", toggle: p.toggleCommits, rows: both(
 			box(p.work.Apply.Commits, "fetch: ", "the agent's "+paint.Count(n, "commit", "commits")+", to be merged by you"),
-			func(dst uv.Screen, width int) (out []row) {
-				for _, c := range p.shown.Commits {
-					out = append(out, commit(dst, c, width))
-				}
-				return out
-			})})
+			commits(p.shown.Commits...))})
 	}
 	return out
 }
 
-func commit(dst uv.Screen, c api.Commit, width int) row {
-	hash := c.Hash[:min(len(c.Hash), 9)]
-	words := c.Subject + " — " + c.Author + ", " + strings.TrimPrefix(c.Ref, "refs/heads/")
-	if c.Folder != "" {
-		words += " in " + c.Folder
+func commits(list ...api.Commit) part {
+	return func(b *body) {
+		for _, c := range list {
+			hash := c.Hash[:min(len(c.Hash), 9)]
+			words := c.Subject + " — " + c.Author + ", " + strings.TrimPrefix(c.Ref, "refs/heads/")
+			if c.Folder != "" {
+				words += " in " + c.Folder
+			}
+			b.add(row{indent: 4, spans: []text{{hash + " ", themes.Info}, {b.short(words, b.width-15), themes.Surface}}})
+		}
 	}
-	return row{indent: 4, spans: []text{{hash + " ", themes.Info}, {paint.Shorten(dst, words, width-15), themes.Surface}}}
-}
-
-// says is what only needs words.
-func says(words string, k themes.Token) func(uv.Screen, int) []row {
-	return func(dst uv.Screen, width int) []row { return wrapped(dst, words, width, k) }
 }
 
 // file is a changed file after a mark, with its differences beside it.
 func (p *Plan) file(c api.Change, mark text) item {
-	it := item{id: "file " + c.Key + mark.s, rows: func(dst uv.Screen, width int) []row {
-		r := change(dst, c, width-paint.Width(dst, mark.s))
-		r.spans = append([]text{mark}, r.spans...)
-		return []row{r}
-	}}
+	it := item{id: "file " + c.Key + mark.s, rows: func(b *body) { b.change(c, mark) }}
 	if p.work.Scope == nil {
 		return it
 	}
@@ -272,24 +254,24 @@ func (p *Plan) file(c api.Change, mark text) item {
 	if !undoes {
 		it.key = c.Key
 	}
-	it.about = func(dst uv.Screen, width int) []row {
-		out := []row{{spans: []text{{paint.ShortenLeft(dst, c.Path, width), themes.Strong}}}}
-		if undoes {
-			return append(append(out, wrapped(dst, undone.Words, width, themes.SurfaceMuted)...), hunks(dst, undone.Hunks, width, mostRows)...)
-		}
+	it.about = func(b *body) {
+		b.line(text{paint.ShortenLeft(b.dst, c.Path, b.width), themes.Strong})
 		switch d := p.diff; {
+		case undoes:
+			b.say(undone.Words, themes.SurfaceMuted)
+			b.hunks(undone.Hunks, mostRows)
 		case p.diffOf != c.Key:
-			return append(out, muted("reading its differences…"))
+			b.muted("reading its differences…")
 		case p.diffErr != "":
-			return append(out, wrapped(dst, p.diffErr, width, themes.Warn)...)
+			b.say(p.diffErr, themes.Warn)
 		case len(d.Hunks) == 0:
 			words := cmp.Or(d.Note, "no lines differ")
 			if c.Words != "" {
 				words += " · " + c.Words
 			}
-			return append(out, wrapped(dst, words, width, themes.SurfaceMuted)...)
+			b.say(words, themes.SurfaceMuted)
 		default:
-			return append(out, hunks(dst, d.Hunks, width, mostRows)...)
+			b.hunks(d.Hunks, mostRows)
 		}
 	}
 	return it

@@ -219,37 +219,33 @@ func (r *Rule) Handle(i intent.Intent) intent.Intent {
 }
 
 func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	width := r.measure(area, 100)
-	rows := []row{{}}
-	about := wrapped(dst, r.About, width, themes.Strong)
-	if len(about) > 3 {
-		about = append(about[:3], muted("⋯"))
-	}
-	rows = append(append(rows, about...), row{})
+	b := r.begin(dst, area, 100)
+	b.gap()
+	b.say(r.About, themes.Strong)
+	b.cut(1 + 3)
+	b.gap()
 	var chosen, examples, tail []row
-	hints := []paint.Hint{{Key: "esc", Words: "back, nothing answered"}}
+	hints := []paint.Hint{leave(r.Leave())}
 	switch {
 	case !r.loaded:
-		rows = append(rows, muted("⋯ looking up what rules would be about"))
+		b.muted("⋯ looking up what rules would be about")
 	case len(r.proposals) > 0:
-		chosen, examples = r.chosen(dst, width)
+		chosen, examples = r.chosen(dst, b.width)
 	case r.uncounted != "":
-		rows = append(append(rows, wrapped(dst, "no rule that allows counts for it: "+r.uncounted, width, themes.Surface)...), row{})
+		b.say("no rule that allows counts for it: "+r.uncounted, themes.Surface)
+		b.gap()
 	}
 	if !r.loaded || len(r.proposals) > 0 {
-		tail = []row{{}, r.extents(dst), {}}
-		if r.failed != "" { // whole: what to do about it comes last in it
-			tail = append(tail, wrapped(dst, "! "+r.failed, width, themes.Warn)...)
-		}
+		tail = rowsOf(dst, b.width, r.last)
 		hints = append([]paint.Hint{
-			{Key: "↑↓", Words: "which"}, {Key: keys.First(intent.Extent{By: 1}, keys.Rule), Words: "for how long"},
-			{Key: keys.First(intent.Yes{}, keys.Rule), Words: string(r.verdict) + " so", Off: r.Why(intent.Yes{}) != ""},
+			{Key: "↑↓", Words: "which"}, hint(intent.Extent{By: 1}, keys.Rule, "for how long", false),
+			hint(intent.Yes{}, keys.Rule, string(r.verdict)+" so", r.Why(intent.Yes{}) != ""),
 		}, hints...)
 	}
 	// The list has the room that the rest leaves.
-	room := area.Dy() - r.chrome(len(paint.WrapHints(dst, hints, width)), true) - len(rows) - len(chosen) - len(examples) - len(tail)
+	room := area.Dy() - r.chrome(len(paint.WrapHints(dst, hints, b.width)), true) - len(b.rows) - len(chosen) - len(examples) - len(tail)
 	if room < len(r.proposals) { // better than blanks are those that can be chosen
-		for _, part := range []*[]row{&rows, &chosen, &tail} {
+		for _, part := range []*[]row{&b.rows, &chosen, &tail} {
 			before := len(*part)
 			*part = slices.DeleteFunc(*part, func(x row) bool { return len(x.spans) == 0 })
 			room += before - len(*part)
@@ -260,17 +256,19 @@ func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	} else { // better than examples is what has to be read
 		room += len(examples)
 	}
-	rows = slices.Concat(rows, r.list(dst, width, max(1, room)), chosen, tail)
-	covered := len(rows)
-	rows = append(rows, examples...)
+	r.list(b, max(1, room))
+	b.add(chosen...)
+	b.add(tail...)
+	covered := len(b.rows)
+	b.add(examples...)
 	if r.failed != "" {
 		r.top = covered
 	}
-	if r.seenAt != width {
-		r.seen, r.seenAt = 0, width
+	if r.seenAt != b.width {
+		r.seen, r.seenAt = 0, b.width
 	}
-	r.draw(dst, area, f, []text{{"◆ ", themes.Held}, {"Make it a rule", themes.Strong}}, rows, hints, r.note())
-	if len(r.rows) < len(rows) { // the dock leaves the first blank out
+	r.draw(b, area, f, []text{{"◆ ", themes.Held}, {"Make it a rule", themes.Strong}}, hints, r.note())
+	if len(r.rows) < len(b.rows) { // the dock leaves the first blank out
 		covered--
 	}
 	if f.Focused && r.loaded && r.top <= r.seen {
@@ -280,16 +278,21 @@ func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	return nil
 }
 
-// extents are for how long the rule may hold.
-func (r *Rule) extents(dst uv.Screen) row {
-	extent := []text{{padCells(dst, "for", 6), themes.SurfaceMuted}}
+// last adds for how long the rule may hold, and what was wrong.
+func (r *Rule) last(b *body) {
+	extent := []text{{b.pad("for", 6), themes.SurfaceMuted}}
 	for i, e := range extents {
 		extent = append(extent, r.mark(i == r.extent, map[api.Extent]string{
 			api.ExtentSession: "this session", api.ExtentProject: "this project", api.ExtentAlways: "always",
 		}[e])...)
 		extent = append(extent, text{"   ", themes.Surface})
 	}
-	return row{spans: extent}
+	b.gap()
+	b.line(extent...)
+	b.gap()
+	if r.failed != "" { // whole: what to do about it comes last in it
+		b.say("! "+r.failed, themes.Warn)
+	}
 }
 
 // note is why enter does nothing, or what it does.
@@ -323,15 +326,14 @@ func (r *Rule) column(dst uv.Screen, width int) (column int) {
 	return column
 }
 
-// list are the proposals in view, in so many rows.
-func (r *Rule) list(dst uv.Screen, width, room int) (out []row) {
-	first, column := max(0, min(r.at-room/2, len(r.proposals)-room)), r.column(dst, width)
+// list adds the proposals in view, in so many rows.
+func (r *Rule) list(b *body, room int) {
+	first, column := max(0, min(r.at-room/2, len(r.proposals)-room)), r.column(b.dst, b.width)
 	for i := first; r.loaded && i < min(first+room, len(r.proposals)); i++ {
 		p := r.proposals[i]
-		spans := r.mark(i == r.at, padCells(dst, named(dst, p, width), column))
-		out = append(out, row{spans: append(spans, text{paint.Clean(p.Means), themes.SurfaceMuted})})
+		spans := r.mark(i == r.at, b.pad(named(b.dst, p, b.width), column))
+		b.line(append(spans, text{paint.Clean(p.Means), themes.SurfaceMuted})...)
 	}
-	return out
 }
 
 // mark is a choice, and whether it is what is chosen.

@@ -54,13 +54,15 @@ func (d *Rules) Sync(n News) {
 		if !r.At.IsZero() {
 			by += ", " + r.At.Local().Format("01-02 15:04")
 		}
-		items = append(items, item{id: words, rows: func(dst uv.Screen, width int) []row {
-			rows := paint.Wrap(dst, words, width-2)
-			out := []row{{spans: []text{{mark, k}, {rows[0], themes.Surface}}}}
-			for _, r := range rows[1:] {
-				out = append(out, row{indent: 2, spans: []text{{r, themes.Surface}}})
+		items = append(items, item{id: words, rows: func(b *body) {
+			for i, s := range paint.Wrap(b.dst, words, b.width-2) {
+				if i == 0 {
+					b.line(text{mark, k}, text{s, themes.Surface})
+				} else {
+					b.add(row{indent: 2, spans: []text{{s, themes.Surface}}})
+				}
 			}
-			return append(out, row{indent: 2, spans: []text{{by, themes.SurfaceMuted}}})
+			b.add(row{indent: 2, spans: []text{{by, themes.SurfaceMuted}}})
 		}})
 	}
 	d.put(items)
@@ -89,7 +91,6 @@ func (d *Rules) Handle(i intent.Intent) intent.Intent {
 }
 
 func (d *Rules) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	d.measure(area, 100)
 	note := waiting(f)
 	switch {
 	case d.failed != "":
@@ -98,6 +99,6 @@ func (d *Rules) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 		note = text{"no rule was made in this session: A answers with one", themes.SurfaceMuted}
 	}
 	hints := Foot(keys.Rules, func(i intent.Intent) bool { return i != intent.Intent(intent.Back{}) && (d.Why(i) != "" || f.Wait > 0) })
-	d.show(dst, area, f, []text{{"Rules made in this session", themes.Strong}}, nil, hints, note)
+	d.show(d.begin(dst, area, 100), area, f, titled("Rules made in this session"), hints, note)
 	return nil
 }

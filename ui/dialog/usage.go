@@ -3,8 +3,6 @@ package dialog
 import (
 	"fmt"
 
-	uv "github.com/charmbracelet/ultraviolet"
-
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/paint"
@@ -13,24 +11,23 @@ import (
 
 // usage is what a session used in the last minute, as graphs with their figures, with a
 // row between them.
-func usage(dst uv.Screen, s api.Session, h *state.History, width int, plain bool) []row {
+func (b *body) usage(s api.Session, h *state.History, plain bool) {
 	n := len(h.Samples)
 	if n == 0 {
-		return nil
+		return
 	}
-	now, out := h.Samples[n-1], []row{{}}
+	now := h.Samples[n-1]
+	b.gap()
 	cpu, memory, network := h.Scales(s.Limits)
 	const high, column, words = 2, 12, 34
-	cells := max(8, min(state.Seconds, width-column-words))
+	cells := max(8, min(state.Seconds, b.width-column-words))
 	add := func(name string, scale float64, figure func(state.Sample) float64, now, most string) {
 		for i, graph := range paint.Graph(h.Shares(scale, figure), cells, high, plain) {
-			out = append(out, row{spans: []text{
-				{padCells(dst, name, column), themes.SurfaceMuted}, {graph + "  ", themes.Info},
-				{paint.Shorten(dst, []string{now, most}[i], width-column-cells-2), []themes.Token{themes.Surface, themes.SurfaceMuted}[i]},
-			}})
+			b.line(text{b.pad(name, column), themes.SurfaceMuted}, text{graph + "  ", themes.Info},
+				text{b.short([]string{now, most}[i], b.width-column-cells-2), []themes.Token{themes.Surface, themes.SurfaceMuted}[i]})
 			name = ""
 		}
-		out = append(out, row{})
+		b.gap()
 	}
 	percent := func(x float64) string { return fmt.Sprintf("%d%%", int(x*100+0.5)) }
 	of := func(limit string, is bool) string {
@@ -45,5 +42,4 @@ func usage(dst uv.Screen, s api.Session, h *state.History, width int, plain bool
 	add("memory", memory, state.Memory, size(float64(now.Memory))+of(paint.Bytes(s.Limits.Memory), s.Limits.Memory > 0), "at most "+size(h.Peak(state.Memory)))
 	in, outOf := h.Rate()
 	add("network", network, state.Network, fmt.Sprintf("↓%s/s ↑%s/s", paint.Bytes(in), paint.Bytes(outOf)), "at most "+size(h.Peak(state.Network))+"/s")
-	return out
 }

@@ -1,0 +1,184 @@
+package dialog
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"stepbox/session/api"
+	"stepbox/themes"
+	"stepbox/ui/paint"
+)
+
+// write writes the body, and says how many rows of it, from the first on, show what a decision
+// covers. What is needed to answer comes first: what it is, by which rule it is asked,
+// what it did the last time. Long lists come last.
+func (d *Decision) write(b *body, now time.Time) (covered int) {
+	q := d.shown
+	for _, w := range warnings(q) {
+		b.say("⚠ "+w, themes.Warn)
+	}
+	if n := len(d.equal); n > 0 {
+		b.say("≡ and "+paint.Count(n, "equal one", "equal ones")+", answered with it: "+actions(d.equal), themes.Info)
+	}
+	if d.also != "" {
+		b.say("≡ "+paint.Clean(d.also), themes.Info)
+	}
+	b.offer(q)
+	switch {
+	case q.Connection != nil:
+		b.connection(q, d.action, now)
+		if covered = len(b.rows); q.Connection.Host != "" {
+			b.tries(q.Connection, now)
+			b.factIn("so far", d.sofar, themes.SurfaceMuted)
+		}
+		return covered
+	case q.Request != nil:
+		b.request(q, d.action)
+		return len(b.rows)
+	case q.Command != nil:
+		return d.commands(b)
+	}
+	return d.edit(b)
+}
+
+func actions(qs []api.Question) string {
+	var out []string
+	for _, q := range qs {
+		out = append(out, "#"+strconv.Itoa(q.Action))
+	}
+	return strings.Join(out, ", ")
+}
+
+// commands is the body of a question about what is to run.
+func (d *Decision) commands(b *body) (covered int) {
+	all := d.shown.Command.All()
+	for i, c := range all {
+		if i > 0 {
+			b.muted("together with, as one job:")
+		}
+		b.command(c.Title())
+		b.parts(c)
+		if c.Written {
+			b.pair("program", c.Program+", which this session wrote", themes.Warn)
+		} else {
+			b.pair("program", cmp.Or(c.Program, "—"), themes.Surface)
+		}
+		b.pair("folder", c.Cwd, themes.Surface)
+	}
+	d.facts(b)
+	usual, some := 0, false
+	for _, c := range all {
+		usual += len(c.EnvUsual)
+		some = some || len(c.Env) > 0
+		b.facts("variables", c.Env, themes.Surface)
+	}
+	covered = len(b.rows)
+	switch words := strconv.Itoa(usual) + " that all of its commands have (v)"; {
+	case d.raw:
+		d.arguments(b)
+	case usual > 0 && some:
+		b.factIn("", "and "+words, themes.SurfaceMuted)
+	case usual > 0:
+		b.factIn("variables", words, themes.SurfaceMuted)
+	}
+	return covered
+}
+
+// facts are why a command is asked about, and what is known of it.
+func (d *Decision) facts(b *body) {
+	q, c := d.shown, d.shown.Command
+	b.fact("asked by", cmp.Or(q.Rule, "—"))
+	if why := uncounted(q); why != "" {
+		b.fact("rules", "none that allows counts: "+why)
+	}
+	b.facts("sends", c.Sends, themes.Warn)
+	b.fact("last time", c.LastTime)
+	b.fact("said", d.said)
+	b.factIn("started by", strings.Join(c.Parents, " ← "), themes.SurfaceMuted)
+	if c.Before != 0 {
+		// Of the home folder, and of what is sent, nothing is kept.
+		b.factIn("roll back", fmt.Sprintf("the project to checkpoint %d, nothing else", c.Before), themes.SurfaceMuted)
+	}
+}
+
+// uncounted is why no rule that allows counts for what a question is about; "": they do.
+func uncounted(q api.Question) string {
+	if q.Command == nil {
+		return ""
+	}
+	for _, c := range q.Command.All() {
+		if c.Uncounted != "" {
+			return c.Uncounted
+		}
+	}
+	return ""
+}
+
+// arguments are those of each program as they are, and the variables that aren't shown
+// with each question.
+func (d *Decision) arguments(b *body) {
+	b.gap()
+	b.muted("arguments as they are executed")
+	for _, c := range d.shown.Command.All() {
+		for i, a := range c.Argv {
+			b.pair("  "+strconv.Itoa(i), a, themes.Surface)
+		}
+		if len(c.EnvUsual) > 0 {
+			b.muted("variables that all of its commands have")
+			b.facts("", c.EnvUsual, themes.Surface)
+		}
+	}
+}
+
+// edit is the body of a question about changes: all of them, which is what a decision
+// covers, and below them their differences.
+func (d *Decision) edit(b *body) (covered int) {
+	q := d.shown
+	if len(q.Changes) == 0 {
+		b.say(q.Title, themes.Strong)
+	}
+	alone := len(q.Changes) == 1 && len(d.diffs) == 1 // its difference needs no name
+	for _, c := range q.Changes {
+		if alone {
+			f := d.diffs[0].Change
+			c.Counted, c.Added, c.Removed = f.Counted, f.Added, f.Removed
+		}
+		b.change(c, text{})
+	}
+	covered = len(b.rows)
+	if d.kind == api.KindCommand {
+		b.fact("made by", "$ "+d.action)
+	}
+	b.fact("asked by", cmp.Or(q.Rule, "—"))
+	b.fact("said", d.said)
+	b.differences(d.diffs, alone, mostRows)
+	if d.unread != "" {
+		b.say(d.unread, themes.SurfaceMuted)
+	}
+	return covered
+}
+
+// Lacks is the action whose differences the question about its changes lacks, or 0.
+// It says so once for each text of the question.
+func (d *Decision) Lacks() int {
+	if d.shown.Subject != api.SubjectEdit || d.over != "" || d.asked == d.print {
+		return 0
+	}
+	d.asked = d.print
+	return d.shown.Action
+}
+
+// SetDiffs takes the differences that Lacks asked for: of how many files more there are
+// some, or why they can't be had.
+func (d *Decision) SetDiffs(diffs []api.FileDiff, problem string) {
+	d.diffs, d.unread, d.made = diffs, "", made{}
+	switch n := len(d.shown.Changes) - len(diffs); {
+	case problem != "":
+		d.unread = "the differences can't be read: " + problem
+	case n > 0 && len(diffs) == maxDiffs:
+		d.unread = "⋯ and " + paint.Count(n, "file", "files") + " more; Changes has all of them"
+	}
+}
