@@ -45,9 +45,7 @@ func (c command) showAction(s api.Session, n int) error {
 		if a.Judged() {
 			row(w, "verdict", "%s by %s (%s)", a.Verdict, a.By, a.Rule)
 		}
-		if a.Reason != "" {
-			row(w, "reason", "%s", a.Reason)
-		}
+		fact(w, "reason", a.Reason)
 		if a.Files > 0 {
 			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
 		}
@@ -56,7 +54,7 @@ func (c command) showAction(s api.Session, n int) error {
 		}
 		if a.Effects != nil {
 			for _, did := range a.Effects.Words {
-				row(w, "did", "%s", did)
+				fact(w, "did", did)
 			}
 			if a.Effects.Committed != "" {
 				row(w, "committed", "“%s”", a.Effects.Committed)

@@ -27,8 +27,6 @@ type applying struct {
 	dry     bool
 	yes     bool
 	done    api.Apply
-	stderr  io.Writer
-	stdin   io.Reader
 }
 
 const lastApply = "last"
@@ -40,7 +38,6 @@ func apply(connect Connect) *cobra.Command {
 		b.command = c
 		return b.run(optional(args))
 	})
-	cmd.PreRun = func(cmd *cobra.Command, _ []string) { a.stderr, a.stdin = cmd.ErrOrStderr(), cmd.InOrStdin() }
 	cmd.Long = "Write what a session changed to the project folder: first the plan, with what is in\n" +
 		"conflict and what is dangerous, then a question, then the checks, then the files, all\n" +
 		"or none. Without SESSION it is this folder's newest session with unapplied work.\n" +
@@ -83,11 +80,11 @@ func (a *applying) run(word string) error {
 	}
 	switch {
 	case a.undo != "" && (len(a.request.Actions)+len(a.request.Without)+len(a.request.Globs)+len(a.request.Checks)+len(a.resolve) > 0 || a.request.Commits):
-		return fmt.Errorf("%w: --undo undoes a whole apply: of the other flags it takes --dry-run, --yes, --hash and --json", ErrUsage)
+		return usage("--undo undoes a whole apply: of the other flags it takes --dry-run, --yes, --hash and --json")
 	case a.request.NoChecks && len(a.request.Checks) > 0:
-		return fmt.Errorf("%w: --check and --no-checks exclude each other", ErrUsage)
+		return usage("--check and --no-checks exclude each other")
 	case !a.dry && !a.yes && !Terminal():
-		return fmt.Errorf("%w: an apply asks before it writes, and there is no terminal: look with --dry-run, then use --yes, with --looked when nobody reviewed it before", ErrUsage)
+		return usage("an apply asks before it writes, and there is no terminal: look with --dry-run, then use --yes, with --looked when nobody reviewed it before")
 	}
 	s, err := a.find(word)
 	if err != nil {
@@ -105,7 +102,7 @@ func (a *applying) run(word string) error {
 	case a.dry:
 		return a.show(p, show)
 	case a.request.Hash != "" && a.request.Hash != p.Hash:
-		return &api.Problem{Code: api.CodeStale, Message: "the plan isn't the one with that hash any more; look at it again (--dry-run)"}
+		return api.Problemf(api.CodeStale, "the plan isn't the one with that hash any more; look at it again (--dry-run)")
 	case len(p.Files)+len(p.Commits) == 0:
 		if err := a.show(p, show); err != nil {
 			return err
@@ -127,7 +124,7 @@ func (a *applying) run(word string) error {
 			return err
 		}
 	} else if p.Blocked != "" {
-		return &api.Problem{Code: api.CodeBusy, Message: "nothing was applied: " + p.Blocked}
+		return api.Problemf(api.CodeBusy, "nothing was applied: %s", p.Blocked)
 	}
 	a.request.Hash = p.Hash
 	err = a.follow(s, func(ctx context.Context, tell func(api.Progress, error) bool) {
@@ -146,7 +143,7 @@ func (a *applying) left(p api.ApplyPlan, unfetched bool) error {
 		return errors.New("not all of the agent's commits could be fetched, as said above; the files that were to be written are")
 	}
 	if n := len(p.Conflicts) - len(a.request.Resolve); a.yes && n > 0 {
-		return &api.Problem{Code: api.CodeBusy, Message: "left as they are in the project: " + files(n) + " in conflict; --resolve says what becomes of each"}
+		return api.Problemf(api.CodeBusy, "left as they are in the project: %s in conflict; --resolve says what becomes of each", files(n))
 	}
 	return nil
 }
@@ -187,7 +184,7 @@ func resolved(word string) (r api.Resolution, path string, err error) {
 	}
 	known := func(w api.Way) bool { return w == api.WayWanted || w == api.WayThere }
 	if at < 0 || r.Way != api.WayMerge && (!known(r.Way) || len(r.Sides) > 0) || slices.ContainsFunc(r.Sides, func(w api.Way) bool { return !known(w) }) {
-		return r, "", fmt.Errorf("%w: --resolve %q: use PATH=merge, PATH=wanted, PATH=there or PATH=merge:there,wanted,…", ErrUsage, api.Escape(word))
+		return r, "", usage("--resolve %q: use PATH=merge, PATH=wanted, PATH=there or PATH=merge:there,wanted,…", api.Escape(word))
 	}
 	return r, word[:at], nil
 }
@@ -202,7 +199,7 @@ func resolutions(words []string, conflicts []api.Conflict) ([]api.Resolution, er
 		}
 		i := slices.IndexFunc(conflicts, func(c api.Conflict) bool { return c.Path == path || c.Path == api.Escape(path) })
 		if i < 0 {
-			return nil, fmt.Errorf("%w: --resolve %q: that file isn't in conflict", ErrUsage, api.Escape(path))
+			return nil, usage("--resolve %q: that file isn't in conflict", api.Escape(path))
 		}
 		r.Key = conflicts[i].Key
 		out = append(out, r)
@@ -245,7 +242,7 @@ func (a *applying) find(word string) (api.Session, error) {
 	if a.undo != "" {
 		what = "has an apply to undo"
 	}
-	return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: "no session of this folder " + what + "; stepbox ls lists all, stepbox apply SESSION takes any"}
+	return api.Session{}, api.Problemf(api.CodeNotFound, "no session of this folder %s; stepbox ls lists all, stepbox apply SESSION takes any", what)
 }
 
 // takeBack undoes an apply.
@@ -258,12 +255,12 @@ func (a *applying) takeBack(s api.Session) error {
 	if a.undo == lastApply {
 		all = slices.DeleteFunc(all, func(x api.Apply) bool { return x.State != api.ApplyDone || x.Journal == "" })
 		if len(all) == 0 {
-			return &api.Problem{Code: api.CodeNotFound, Message: "there is no apply of session " + s.Name + " to undo"}
+			return api.Problemf(api.CodeNotFound, "there is no apply of session %s to undo", s.Name)
 		}
 		n, err = all[len(all)-1].ID, nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w: --undo=%s: an apply has a number", ErrUsage, api.Escape(a.undo))
+		return usage("--undo=%s: an apply has a number", api.Escape(a.undo))
 	}
 	p, err := a.client.UndoPlan(a.ctx, s.ID, n)
 	if err != nil {
@@ -276,7 +273,7 @@ func (a *applying) takeBack(s api.Session) error {
 		}
 	}
 	if p.Blocked != "" {
-		return &api.Problem{Code: api.CodeBusy, Message: "nothing was undone: " + p.Blocked}
+		return api.Problemf(api.CodeBusy, "nothing was undone: %s", p.Blocked)
 	}
 	if !a.yes {
 		if err := a.ask(fmt.Sprintf("Undo apply %d: put %s in %s back as before it?", n, files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)); err != nil {
@@ -295,30 +292,6 @@ func (a *applying) takeBack(s api.Session) error {
 	})
 }
 
-// ask waits for a person's yes.
-func (a *applying) ask(what string) error { return ask(a.ctx, a.stdin, a.stderr, what) }
-
-// ask returns nil when the person says yes.
-func ask(ctx context.Context, stdin io.Reader, stderr io.Writer, what string) error {
-	fmt.Fprintf(stderr, "%s [y/N] ", what)
-	answer := make(chan string, 1)
-	go func() { // it may wait for ever, and ends with the program
-		line, _ := bufio.NewReader(stdin).ReadString('\n') // no line is no
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(stderr)
-		return context.Cause(ctx)
-	case word := <-answer:
-		if word == "y" || word == "yes" {
-			return nil
-		}
-	}
-	fmt.Fprintln(stderr, "nothing was written")
-	return fmt.Errorf("%w: not wanted", ErrSaid)
-}
-
 // follow shows how work goes until it is through. A signal ends the work, and
 // what came of it is said.
 func (a *applying) follow(s api.Session, work func(ctx context.Context, tell func(api.Progress, error) bool), words func(io.Writer, api.Session, api.Apply)) error {
@@ -333,12 +306,12 @@ func (a *applying) follow(s api.Session, work func(ctx context.Context, tell fun
 		last = p
 		if live && p.Done == nil && p.Problem == nil {
 			cols, _ := Size()
-			fmt.Fprintf(a.stderr, "\r\x1b[K%s", cut(progressWords(p), cols-1))
+			fmt.Fprintf(a.stderr(), "\r\x1b[K%s", cut(progressWords(p), cols-1))
 		}
 		return true
 	})
 	if live {
-		fmt.Fprint(a.stderr, "\r\x1b[K")
+		fmt.Fprint(a.stderr(), "\r\x1b[K")
 	}
 	switch {
 	case a.ctx.Err() != nil:
@@ -376,7 +349,7 @@ func (a *applying) failed(s api.Session, p *api.Problem) error {
 	}
 	for _, c := range all[len(all)-1].Checks {
 		if !c.Passed() {
-			fmt.Fprint(a.stderr, c.Output)
+			fmt.Fprint(a.stderr(), c.Output)
 		}
 	}
 	return p
@@ -399,7 +372,7 @@ func (a *applying) stopped(s api.Session) error {
 			if n > 0 && all[n-1].State == api.ApplyDone && a.undo == "" {
 				how = fmt.Sprintf("it was too late: apply %d is done; stepbox apply --undo undoes it", all[n-1].ID)
 			}
-			fmt.Fprintln(a.stderr, "stepbox: stopped;", how)
+			fmt.Fprintln(a.stderr(), "stepbox: stopped;", how)
 			return context.Cause(a.ctx)
 		}
 		select {
@@ -407,6 +380,6 @@ func (a *applying) stopped(s api.Session) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	fmt.Fprintln(a.stderr, "stepbox: stopped; the next stepbox command says how the project folder stands")
+	fmt.Fprintln(a.stderr(), "stepbox: stopped; the next stepbox command says how the project folder stands")
 	return context.Cause(a.ctx)
 }

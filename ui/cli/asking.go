@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,9 +35,9 @@ func (f AskFlags) Asking() (api.Asking, error) {
 	a := api.Asking{On: api.OnAsk(f.On), Timeout: f.Timeout, By: f.By}
 	switch {
 	case a.Timeout < 0:
-		return a, fmt.Errorf("%w: --ask-timeout: %s", ErrUsage, a.Fault())
+		return a, usage("--ask-timeout: %s", a.Fault())
 	case f.On == "" || a.Fault() != "":
-		return a, fmt.Errorf("%w: --on-ask: %s", ErrUsage, cmp.Or(a.Fault(), "use wait or deny"))
+		return a, usage("--on-ask: %s", cmp.Or(a.Fault(), "use wait or deny"))
 	}
 	return a, nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -16,18 +15,17 @@ import (
 func bisect(connect Connect) *cobra.Command {
 	var r api.BisectRequest
 	var from, to string
-	var cmd *cobra.Command
-	cmd = wrap(connect, "bisect [SESSION] -- COMMAND [ARG...]", "Find the action after which a command fails", cobra.ArbitraryArgs, func(c command, args []string) error {
-		n := cmd.ArgsLenAtDash()
+	cmd := wrap(connect, "bisect [SESSION] -- COMMAND [ARG...]", "Find the action after which a command fails", cobra.ArbitraryArgs, func(c command, args []string) error {
+		n := c.cmd.ArgsLenAtDash()
 		if n < 0 || n > 1 || n == len(args) {
-			return fmt.Errorf("%w: name at most one session, and a command after -- (%s)", ErrUsage, cmd.UseLine())
+			return usage("name at most one session, and a command after -- (%s)", c.cmd.UseLine())
 		}
 		s, err := c.toRead(optional(args[:n]))
 		if err != nil {
 			return err
 		}
 		r.Command, r.From, r.To = shellLine(args[n:]), api.Moment(from), api.Moment(to)
-		return c.bisect(s, r, cmd.ErrOrStderr())
+		return c.bisect(s, r)
 	})
 	cmd.Long = "Find the action after which a command fails, as git bisect run does for commits: it must pass at the\n" +
 		"beginning and fail at the end. It runs in throw-away sandboxes with an empty home and /tmp and without a network.\n" +
@@ -61,7 +59,8 @@ func shellLine(argv []string) string {
 var errNoAnswer = errors.New("no action broke it")
 
 // bisect has a session bisected, tells how that goes and prints the answer.
-func (c command) bisect(s api.Session, r api.BisectRequest, told io.Writer) error {
+func (c command) bisect(s api.Session, r api.BisectRequest) error {
+	told := c.stderr()
 	var steps []api.BisectStep
 	for p, err := range c.client.Bisect(c.ctx, s.ID, r) {
 		switch {

@@ -63,7 +63,7 @@ func (c command) blame(args []string, at string) (api.Blame, error) {
 	}
 	if len(args) == 1 {
 		if at != "" {
-			return none, fmt.Errorf("%w: --at is a moment of a session: name one", ErrUsage)
+			return none, usage("--at is a moment of a session: name one")
 		}
 		return c.client.BlameToday(c.ctx, api.KeyOf(name))
 	}
@@ -73,7 +73,7 @@ func (c command) blame(args []string, at string) (api.Blame, error) {
 	}
 	path, err := filepath.Rel(s.Folder, name)
 	if err != nil || !filepath.IsLocal(path) || path == "." {
-		return none, fmt.Errorf("%w: %q isn't in the project of session %s, %s", ErrUsage, api.Escape(args[0]), s.Name, s.Workspace)
+		return none, usage("%q isn't in the project of session %s, %s", api.Escape(args[0]), s.Name, s.Workspace)
 	}
 	return c.client.Blame(c.ctx, s.ID, api.KeyOf(path), api.Moment(at))
 }

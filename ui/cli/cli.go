@@ -6,6 +6,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,11 @@ type Connect func(ctx context.Context) (*api.Client, func(), error)
 // ErrUsage marks errors of the command line.
 var ErrUsage = errors.New("usage")
 
+// usage is an error of the command line.
+func usage(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrUsage, fmt.Errorf(format, args...))
+}
+
 // Code maps an error to the exit code that it means.
 func Code(err error) int {
 	var p *api.Problem
@@ -64,6 +70,7 @@ func Code(err error) int {
 
 // command is what every command gets.
 type command struct {
+	cmd    *cobra.Command
 	ctx    context.Context
 	client *api.Client
 	out    io.Writer
@@ -92,7 +99,7 @@ func wrap(connect Connect, use, short string, args cobra.PositionalArgs, f func(
 				return err
 			}
 			defer done()
-			return f(command{ctx: cmd.Context(), client: client, out: cmd.OutOrStdout(), json: asJSON}, args)
+			return f(command{cmd: cmd, ctx: cmd.Context(), client: client, out: cmd.OutOrStdout(), json: asJSON}, args)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -125,6 +132,33 @@ func onMaybe(connect Connect, name, short string, f func(c command, s api.Sessio
 		}
 		return f(c, s, n)
 	})
+}
+
+// given says whether a flag was.
+func (c command) given(flag string) bool { return c.cmd.Flags().Changed(flag) }
+
+// stderr is where a command tells what isn't its output.
+func (c command) stderr() io.Writer { return c.cmd.ErrOrStderr() }
+
+// ask returns nil when the person says yes.
+func (c command) ask(what string) error {
+	fmt.Fprintf(c.stderr(), "%s [y/N] ", what)
+	answer := make(chan string, 1)
+	go func() { // it may wait for ever, and ends with the program
+		line, _ := bufio.NewReader(c.cmd.InOrStdin()).ReadString('\n') // no line is no
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-c.ctx.Done():
+		fmt.Fprintln(c.stderr())
+		return context.Cause(c.ctx)
+	case word := <-answer:
+		if word == "y" || word == "yes" {
+			return nil
+		}
+	}
+	fmt.Fprintln(c.stderr(), "nothing was written")
+	return fmt.Errorf("%w: not wanted", ErrSaid)
 }
 
 // say writes a value as JSON, or what became of it in words, unless it failed.
@@ -211,9 +245,9 @@ func Find(all []api.Session, word string) (api.Session, error) {
 		case 1:
 			return live[0], nil
 		case 0:
-			return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: "no session is running; stepbox ls lists the past ones"}
+			return api.Session{}, api.Problemf(api.CodeNotFound, "no session is running; stepbox ls lists the past ones")
 		}
-		return api.Session{}, fmt.Errorf("%w: %d sessions are running (%s): name one", ErrUsage, len(live), names(live))
+		return api.Session{}, usage("%d sessions are running (%s): name one", len(live), names(live))
 	}
 	all = slices.Concat(only(all, func(s api.Session) bool { return s.Trashed.IsZero() }), only(all, func(s api.Session) bool { return !s.Trashed.IsZero() }))
 	n, err := strconv.ParseInt(word, 10, 64)
@@ -234,9 +268,9 @@ func Find(all []api.Session, word string) (api.Session, error) {
 	case 1:
 		return hits[0], nil
 	case 0:
-		return api.Session{}, &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no session %q; stepbox ls lists them", api.Escape(word))}
+		return api.Session{}, api.Problemf(api.CodeNotFound, "there is no session %q; stepbox ls lists them", api.Escape(word))
 	}
-	return api.Session{}, fmt.Errorf("%w: %q may be any of %s: say more of it, or its number", ErrUsage, api.Escape(word), names(hits))
+	return api.Session{}, usage("%q may be any of %s: say more of it, or its number", api.Escape(word), names(hits))
 }
 
 // FindAt picks the session and the moment that SESSION[@MOMENT] names. A session that is
@@ -272,12 +306,19 @@ func names(ss []api.Session) string {
 
 // sessionAnd splits "[SESSION] N" arguments: a session and an action.
 func (c command) sessionAnd(args []string) (api.Session, int, error) {
-	n, err := strconv.Atoi(args[len(args)-1])
+	word, last := apart(args)
+	n, err := strconv.Atoi(last)
 	if err != nil || n < 1 {
-		return api.Session{}, 0, fmt.Errorf("%w: %q is no action number; stepbox show lists the actions", ErrUsage, api.Escape(args[len(args)-1]))
+		return api.Session{}, 0, usage("%q is no action number; stepbox show lists the actions", api.Escape(last))
 	}
-	s, err := c.session(optional(args[:len(args)-1]))
+	s, err := c.session(word)
 	return s, n, err
+}
+
+// apart splits "[SESSION] WORD" arguments.
+func apart(args []string) (session, last string) {
+	n := len(args) - 1
+	return optional(args[:n]), args[n]
 }
 
 func optional(args []string) string {
@@ -291,7 +332,7 @@ func optional(args []string) string {
 func Args(f cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := f(cmd, args); err != nil {
-			return fmt.Errorf("%w: %w (%s)", ErrUsage, err, cmd.UseLine())
+			return usage("%w (%s)", err, cmd.UseLine())
 		}
 		return nil
 	}

@@ -29,19 +29,19 @@ func (c command) question(s api.Session, n int, hash string) (api.Question, erro
 	}
 	if len(held) > 0 {
 		waits := strings.TrimPrefix(heldLine(s.ID, held[0]), "stepbox: held: ")
-		return api.Question{}, &api.Problem{Code: api.CodeGone, Message: fmt.Sprintf("#%d itself isn't held; of what it does waits: %s", n, waits)}
+		return api.Question{}, api.Problemf(api.CodeGone, "#%d itself isn't held; of what it does waits: %s", n, waits)
 	}
 	if a, err := c.client.Action(c.ctx, s.ID, n); err == nil {
 		if !s.Live() {
-			return api.Question{}, &api.Problem{Code: api.CodeNotLive, Message: fmt.Sprintf("#%d isn't held any more: the session is %s; stepbox resume %s goes on with it", n, s.State, s.ID)}
+			return api.Question{}, api.Problemf(api.CodeNotLive, "#%d isn't held any more: the session is %s; stepbox resume %s goes on with it", n, s.State, s.ID)
 		}
 		state := string(a.State)
 		if a.By != "" && a.Verdict != "" {
 			state += fmt.Sprintf(" (%s by %s)", a.Verdict, a.By)
 		}
-		return api.Question{}, &api.Problem{Code: api.CodeGone, Message: fmt.Sprintf("#%d isn't held: it is %s", n, state)}
+		return api.Question{}, api.Problemf(api.CodeGone, "#%d isn't held: it is %s", n, state)
 	}
-	return api.Question{}, &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no #%d", n)}
+	return api.Question{}, api.Problemf(api.CodeNotFound, "there is no #%d", n)
 }
 
 // answer answers what is held of an action.
@@ -66,7 +66,8 @@ func (c command) answer(s api.Session, n int, d api.Decision) error {
 
 // answerNamed answers what is held of an action, or a request, whichever is named last.
 func (c command) answerNamed(args []string, d api.Decision) error {
-	id := requestNamed(args[len(args)-1])
+	word, last := apart(args)
+	id := requestNamed(last)
 	if id == 0 {
 		s, n, err := c.sessionAnd(args)
 		if err != nil {
@@ -74,7 +75,7 @@ func (c command) answerNamed(args []string, d api.Decision) error {
 		}
 		return c.answer(s, n, d)
 	}
-	s, err := c.session(optional(args[:len(args)-1]))
+	s, err := c.session(word)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (c command) answerNamed(args []string, d api.Decision) error {
 	}
 	i := slices.IndexFunc(all, func(q api.Question) bool { return q.ID == id && q.Request != nil })
 	if i < 0 {
-		return &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("no request q%d waits; stepbox show %s lists those that do", id, s.ID)}
+		return api.Problemf(api.CodeNotFound, "no request q%d waits; stepbox show %s lists those that do", id, s.ID)
 	}
 	q := all[i]
 	d.Question, d.Hash, d.By = id, cmp.Or(d.Hash, q.Hash), "cli"
@@ -113,7 +114,7 @@ func approve(connect Connect) *cobra.Command {
 		answer := api.AnswerApprove
 		switch {
 		case into && over, into && keep, over && keep:
-			return fmt.Errorf("%w: --into, --over and --keep exclude each other", ErrUsage)
+			return usage("--into, --over and --keep exclude each other")
 		case keep:
 			answer = api.AnswerApproveKeep
 		case into:
@@ -142,10 +143,10 @@ func deny(connect Connect) *cobra.Command {
 	var forget, words bool
 	var to holding
 	cmd := wrap(connect, "deny [SESSION] ACTION|qREQUEST|HOST[:PORT][/PROTOCOL]", "Refuse a held action, a request, or to reach a host; the agent is told why", cobra.RangeArgs(1, 2), func(c command, args []string) error {
-		if what := args[len(args)-1]; words || strings.ContainsAny(what, ".:*") && requestNamed(what) == 0 {
+		if word, what := apart(args); words || strings.ContainsAny(what, ".:*") && requestNamed(what) == 0 {
 			r := ruleOn(api.Deny, what, words)
 			r.Why = reason
-			return c.ruling(optional(args[:len(args)-1]), r, to, forget)
+			return c.ruling(word, r, to, forget)
 		}
 		d := api.Decision{Hash: hash, Answer: api.AnswerDeny, Reason: reason}
 		if err := c.sticking(&d, to, pattern); err != nil {
@@ -169,7 +170,7 @@ func keep(connect Connect) *cobra.Command {
 			return keepHome(c, args)
 		}
 		if len(args) > 2 {
-			return fmt.Errorf("%w: keep marks one action at a time", ErrUsage)
+			return usage("keep marks one action at a time")
 		}
 		s, n, err := c.sessionAnd(args)
 		if err != nil {
@@ -201,11 +202,12 @@ func resume(connect Connect) *cobra.Command {
 
 func mode(connect Connect) *cobra.Command {
 	cmd := wrap(connect, "mode [SESSION] step|policy|watch", "Change which actions are held", cobra.RangeArgs(1, 2), func(c command, args []string) error {
-		to := api.Mode(args[len(args)-1])
+		word, last := apart(args)
+		to := api.Mode(last)
 		if !to.Valid() {
 			return NoMode(to)
 		}
-		s, err := c.session(optional(args[:len(args)-1]))
+		s, err := c.session(word)
 		if err != nil {
 			return err
 		}

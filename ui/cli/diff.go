@@ -43,11 +43,11 @@ func diff(connect Connect) *cobra.Command {
 		d.paths = append(d.paths, paths...)
 		for _, p := range d.paths {
 			if !doublestar.ValidatePattern(p) {
-				return fmt.Errorf("%w: %q is no pattern of paths", ErrUsage, api.Escape(p))
+				return usage("%q is no pattern of paths", api.Escape(p))
 			}
 		}
 		if action != 0 && in != (api.Scope{}) && in.Action != action {
-			return fmt.Errorf("%w: one action at a time, or two moments", ErrUsage)
+			return usage("one action at a time, or two moments")
 		}
 		if action != 0 {
 			in.Action = action

@@ -26,15 +26,12 @@ type exporting struct {
 	file    string
 	force   bool
 	yes     bool
-	stdin   io.Reader
-	stderr  io.Writer
 }
 
 func export(connect Connect) *cobra.Command {
 	var e exporting
-	var cmd *cobra.Command
-	cmd = onSession(connect, command.toRead, "export [SESSION]", "Write a session in another form: its changes as a patch, its terminal, a report, all events", func(c command, s api.Session) error {
-		e.command, e.s, e.stdin, e.stderr = c, s, cmd.InOrStdin(), cmd.ErrOrStderr()
+	cmd := onSession(connect, command.toRead, "export [SESSION]", "Write a session in another form: its changes as a patch, its terminal, a report, all events", func(c command, s api.Session) error {
+		e.command, e.s = c, s
 		return e.run()
 	})
 	f := cmd.Flags()
@@ -56,15 +53,15 @@ func (e *exporting) run() error {
 	toOut := e.file == "" || e.file == "-"
 	switch {
 	case !slices.Contains(api.ExportFormats, r.Format):
-		return fmt.Errorf("%w: %q is no format; there are: %s", ErrUsage, api.Escape(r.Format), strings.Join(api.ExportFormats, ", "))
+		return usage("%q is no format; there are: %s", api.Escape(r.Format), strings.Join(api.ExportFormats, ", "))
 	case r.Format != api.ExportPatch && !r.Selection.All():
-		return fmt.Errorf("%w: --action, --without and --path choose what a patch has, and %s has all of the session", ErrUsage, r.Format)
+		return usage("--action, --without and --path choose what a patch has, and %s has all of the session", r.Format)
 	case r.Format != api.ExportJSONL && r.Output:
-		return fmt.Errorf("%w: --terminal is for --format jsonl", ErrUsage)
+		return usage("--terminal is for --format jsonl")
 	case r.Format != api.ExportInToto && r.Unsigned:
-		return fmt.Errorf("%w: --unsigned is for --format intoto: nothing else is signed", ErrUsage)
+		return usage("--unsigned is for --format intoto: nothing else is signed")
 	case toOut && isTerminal(e.out):
-		return fmt.Errorf("%w: an export may not be fit for a terminal; name a file with -o", ErrUsage)
+		return usage("an export may not be fit for a terminal; name a file with -o")
 	}
 	if !toOut && !e.force {
 		if _, err := os.Lstat(e.file); err == nil {
@@ -99,7 +96,7 @@ func (e *exporting) whole() error {
 	}
 	return e.verifying(api.VerifyRequest{Session: e.s.ID, Quick: true}, func(v api.Verified) error {
 		if !v.Whole() {
-			fmt.Fprintf(e.stderr, "stepbox: the record of session %s isn't whole: stepbox verify %s says why\n", e.s.ID, e.s.ID)
+			fmt.Fprintf(e.stderr(), "stepbox: the record of session %s isn't whole: stepbox verify %s says why\n", e.s.ID, e.s.ID)
 		}
 		return nil
 	})
@@ -112,21 +109,21 @@ func (e *exporting) look() error {
 		return err
 	}
 	n := 0
-	fmt.Fprintln(e.stderr, "What looks like a secret is redacted:")
+	fmt.Fprintln(e.stderr(), "What looks like a secret is redacted:")
 	for _, s := range plan.Secrets {
 		n += s.Count
-		fmt.Fprintf(e.stderr, "  %4d  %s in %s\n", s.Count, api.Escape(s.Kind), api.Escape(s.Where))
+		fmt.Fprintf(e.stderr(), "  %4d  %s in %s\n", s.Count, api.Escape(s.Kind), api.Escape(s.Where))
 	}
 	if e.request.Format == api.ExportPatch {
-		fmt.Fprintln(e.stderr, "A file that has one, or had one before, is only a remark in the patch: git apply leaves it as it is.")
+		fmt.Fprintln(e.stderr(), "A file that has one, or had one before, is only a remark in the patch: git apply leaves it as it is.")
 	}
 	switch {
 	case e.yes:
 		return nil
-	case !isTerminal(e.stdin) || !isTerminal(e.stderr):
-		return fmt.Errorf("%w: nothing was written: use --yes to export it redacted, or --no-redact to export the secrets too", ErrUsage)
+	case !isTerminal(e.cmd.InOrStdin()) || !isTerminal(e.stderr()):
+		return usage("nothing was written: use --yes to export it redacted, or --no-redact to export the secrets too")
 	}
-	return ask(e.ctx, e.stdin, e.stderr, "Export it so? (--no-redact leaves all as it is)")
+	return e.ask("Export it so? (--no-redact leaves all as it is)")
 }
 
 // ToPatch writes all that a session changed as a patch, to a new file.

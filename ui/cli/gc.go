@@ -17,7 +17,6 @@ func collect(connect Connect) *cobra.Command {
 	var r api.CollectRequest
 	var age, size string
 	var keep int
-	var given func(flag string) bool
 	cmd := wrap(connect, "gc", "Remove old sessions, if told to, and contents that no session names any more", cobra.NoArgs, func(c command, _ []string) error {
 		since, err := moment(age)
 		if err != nil {
@@ -27,12 +26,12 @@ func collect(connect Connect) *cobra.Command {
 			r.OlderThan = max(time.Since(since), 1)
 		}
 		if r.MaxSize, err = ParseSize(size); err != nil {
-			return fmt.Errorf("%w: %w", ErrUsage, err)
+			return usage("%w", err)
 		}
-		if given("max-size") {
+		if c.given("max-size") {
 			r.MaxSize = max(r.MaxSize, 1)
 		}
-		if given("keep") {
+		if c.given("keep") {
 			r.Keep = &keep
 		}
 		return c.collect(r)
@@ -41,7 +40,6 @@ func collect(connect Connect) *cobra.Command {
 		"that have ended, the oldest first: older ones, more than so many, or as many as it takes to keep to a size. Pinned\n" +
 		"ones stay, and those with changes that were never applied, or commits that were never fetched. Contents stay while a session needs them, its forks too.\n" +
 		"No session may run meanwhile, nor another Stepbox look at the record."
-	given = cmd.Flags().Changed
 	cmd.Flags().BoolVar(&r.Dry, "dry-run", false, "only say what would be removed")
 	cmd.Flags().StringVar(&age, "older-than", "", "remove sessions that ended longer ago: 12h, 90d, 8w, or before a day, 2026-01-31")
 	cmd.Flags().IntVar(&keep, "keep", 0, "remove all sessions but the newest so many")

@@ -28,7 +28,7 @@ func grep(connect Connect) *cobra.Command {
 			q.Session = s.ID
 		}
 		if q.Hits = each; each < 1 {
-			return fmt.Errorf("%w: -n is at least 1", ErrUsage)
+			return usage("-n is at least 1")
 		}
 		page, err := c.find(q, -1)
 		if err != nil {

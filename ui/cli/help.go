@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -90,7 +89,7 @@ func Known(root *cobra.Command) {
 			}
 			cmd, rest, err := root.Find(args)
 			if err != nil {
-				return fmt.Errorf("%w: %w", ErrUsage, err)
+				return usage("%w", err)
 			}
 			return known(cmd, rest)
 		}
@@ -129,5 +128,5 @@ func known(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		words = "; is it " + strings.Join(near, " or ") + "?"
 	}
-	return fmt.Errorf("%w: unknown command %q%s", ErrUsage, cmd.CommandPath()+" "+args[0], words)
+	return usage("unknown command %q%s", cmd.CommandPath()+" "+args[0], words)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -21,14 +20,11 @@ func printHome(w io.Writer, s api.Session) {
 	if l := s.HomeLeft; l != nil {
 		row(w, "changed there", "%s: stepbox diff --home %s", files(l.Changed), s.ID)
 	}
-	if traps := s.HomeLeft.Traps(); traps != "" {
-		row(w, "beware", "%s", traps)
-	}
+	fact(w, "beware", s.HomeLeft.Traps())
 	if s.Brought == nil {
 		return
 	}
-	label := "brought"
-	for _, i := range s.Brought.Items {
+	facts(w, "brought", each(s.Brought.Items, func(i api.BroughtItem) string {
 		words := i.Path
 		if i.Count > 0 {
 			words += fmt.Sprintf("/ (%d)", i.Count)
@@ -39,17 +35,13 @@ func printHome(w io.Writer, s api.Session) {
 		if i.From != "" {
 			words += ", from " + i.From
 		}
-		row(w, label, "%s", words)
-		label = ""
-	}
-	label = "left out"
-	for _, l := range s.Brought.Left {
-		row(w, label, "%s: %s (%s)", l.Kind, l.What, l.Why)
-		label = ""
-	}
+		return words
+	}))
+	left := each(s.Brought.Left, func(l api.LeftOut) string { return fmt.Sprintf("%s: %s (%s)", l.Kind, l.What, l.Why) })
 	if s.Brought.More > 0 {
-		row(w, cmp.Or(label, ""), "and %d more", s.Brought.More)
+		left = append(left, fmt.Sprintf("and %d more", s.Brought.More))
 	}
+	facts(w, "left out", left)
 }
 
 // sayBrought tells in a line what came along of the person's, and in another what is for
@@ -69,7 +61,7 @@ func sayBrought(diag io.Writer, s api.Session) {
 // diffHome lists what a session changed in its home.
 func diffHome(c command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("%w: --home takes one session", ErrUsage)
+		return usage("--home takes one session")
 	}
 	s, err := c.toRead(optional(args))
 	if err != nil {

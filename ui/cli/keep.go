@@ -30,7 +30,7 @@ func remove(connect Connect) *cobra.Command {
 			case err != nil:
 				return err
 			case !slices.Contains(whole, word):
-				return fmt.Errorf("%w: no session is %s, though %s (%d) begins so: name what is to go in full", ErrUsage, api.Escape(word), s.Name, s.Number)
+				return usage("no session is %s, though %s (%d) begins so: name what is to go in full", api.Escape(word), s.Name, s.Number)
 			case !force:
 				err = c.loses(s)
 			}

@@ -13,21 +13,19 @@ func label(connect Connect) *cobra.Command {
 	var name, note string
 	var tags, untags []string
 	var pin, unpin, trash, untrash bool
-	var cmd *cobra.Command
-	cmd = wrap(connect, "label SESSION", "Name, tag, note or pin a session, or say what it is labelled with", cobra.ExactArgs(1), func(c command, args []string) error {
+	cmd := wrap(connect, "label SESSION", "Name, tag, note or pin a session, or say what it is labelled with", cobra.ExactArgs(1), func(c command, args []string) error {
 		s, err := c.session(args[0])
 		if err != nil {
 			return err
 		}
 		var l api.Label
-		given := cmd.Flags().Changed
-		if given("name") {
+		if c.given("name") {
 			l.Name = &name
 		}
-		if given("note") {
+		if c.given("note") {
 			l.Note = &note
 		}
-		if given("tag") || given("untag") {
+		if c.given("tag") || c.given("untag") {
 			all := slices.DeleteFunc(slices.Concat(s.Tags, tags), func(t string) bool { return slices.Contains(untags, t) })
 			l.Tags = &all
 		}

@@ -122,7 +122,7 @@ func moment(s string) (time.Time, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return time.Time{}, fmt.Errorf("%w: %q is no time: use 90m, 3d, 2w or 2026-01-31", ErrUsage, api.Escape(s))
+		return time.Time{}, usage("%q is no time: use 90m, 3d, 2w or 2026-01-31", api.Escape(s))
 	}
 	return time.Now().Add(-d), nil
 }

@@ -133,22 +133,14 @@ func printSession(w io.Writer, s api.Session, sp *api.Space) {
 		work := map[bool]string{true: "works", false: "work"}[len(s.Beside) == 1]
 		row(w, "beside", "%s %s on the same files: none sees what another changes before that is applied", besideNames(s), work)
 	}
-	if words := s.Asking.Words(); words != "" {
-		row(w, "questions", "%s", words)
-	}
+	fact(w, "questions", s.Asking.Words())
 	fmt.Fprintf(w, "limits\t%s (%s)\n", paint.Limits(s.Limits), s.Limits.Source)
-	if len(s.Variables) > 0 {
-		row(w, "variables", "%s", strings.Join(s.Variables, " "))
-	}
-	for i, name := range s.Lacks {
-		row(w, [2]string{"not passed", ""}[min(i, 1)], "%s: --env %s passes it", name, name)
-	}
+	fact(w, "variables", strings.Join(s.Variables, " "))
+	facts(w, "not passed", each(s.Lacks, func(name string) string { return name + ": --env " + name + " passes it" }))
 	if len(s.Asks) > 0 {
 		row(w, "asks", "%s", s.Undecided())
 	}
-	for i, rule := range s.Limits.Rules {
-		row(w, [2]string{"limited by", ""}[min(i, 1)], "%s", rule)
-	}
+	facts(w, "limited by", s.Limits.Rules)
 	printHas(w, s, sp)
 	if s.Base != nil || s.Commit != "" {
 		row(w, "base", "%s", baseWords(s))
@@ -164,7 +156,9 @@ func printHas(w io.Writer, s api.Session, sp *api.Space) {
 		}
 	}
 	dirs(w, s, sp)
-	caches(w, s)
+	if len(s.Caches) > 0 { // of what the person's builds have fetched and made
+		row(w, "caches", "%s: as on the host; what it writes there stays in this session", strings.Join(s.Caches, ", "))
+	}
 	for _, p := range s.Ports {
 		row(w, "published", "port %d at %s, by %s: %s", p.Port, p.URL(), cmp.Or(p.By, "the start"), paint.Count(p.Connections, "connection", "connections"))
 	}
@@ -172,26 +166,18 @@ func printHas(w io.Writer, s api.Session, sp *api.Space) {
 		row(w, "listens", "port %d (%s): stepbox publish %s %d", p.Port, cmp.Or(p.Program, "unknown"), s.ID, p.Port)
 	}
 	for _, p := range s.Pages {
-		row(w, "to open", "%s", p.URL)
+		fact(w, "to open", p.URL)
 	}
-	if s.Git != "" {
-		row(w, "git", "%s", s.Git)
-	}
+	fact(w, "git", s.Git)
 	for _, x := range s.Warnings {
-		row(w, "warning", "%s", x)
+		fact(w, "warning", x)
 	}
-	if len(s.Hidden) > 0 {
-		row(w, "hidden", "%s", strings.Join(s.Hidden, ", "))
-	}
+	fact(w, "hidden", strings.Join(s.Hidden, ", "))
 	if len(s.Redacted) > 0 {
 		fmt.Fprintf(w, "without secrets\t%s\n", strings.Join(s.Redacted, ", "))
 	}
-	for i, c := range s.Credentials {
-		row(w, [2]string{"credentials", ""}[min(i, 1)], "%s", c.Words())
-	}
-	for i, p := range s.Spend {
-		row(w, [2]string{"spent", ""}[min(i, 1)], "%s", paint.Spend(p))
-	}
+	facts(w, "credentials", each(s.Credentials, api.Credential.Words))
+	facts(w, "spent", each(s.Spend, paint.Spend))
 	printHome(w, s)
 	if s.AgentSession != "" {
 		row(w, "agent's own", "session %s, as it says", s.AgentSession)
@@ -214,13 +200,6 @@ func dirs(w io.Writer, s api.Session, sp *api.Space) {
 				row(w, "", "it wrote %s%s", strings.Join(x.Paths, ", "), map[bool]string{true: " and more"}[x.More])
 			}
 		}
-	}
-}
-
-// caches says what it began with of what the person's builds have fetched and made.
-func caches(w io.Writer, s api.Session) {
-	if len(s.Caches) > 0 {
-		row(w, "caches", "%s: as on the host; what it writes there stays in this session", strings.Join(s.Caches, ", "))
 	}
 }
 

@@ -43,7 +43,7 @@ func (c command) sessionAt(word string, ranges bool) (api.Session, string, error
 // and then all after the colon is the path.
 func (c command) fileAt(word, at string) (s api.Session, file string, m api.Moment, err error) {
 	if !strings.Contains(word, ":") {
-		return s, "", "", fmt.Errorf("%w: %q names no file of a session: use SESSION:PATH, or SESSION:PATH@12 for what it was after action 12", ErrUsage, api.Escape(word))
+		return s, "", "", usage("%q names no file of a session: use SESSION:PATH, or SESSION:PATH@12 for what it was after action 12", api.Escape(word))
 	}
 	var first error
 	for i := range len(word) {
@@ -70,7 +70,7 @@ func (c command) fileAt(word, at string) (s api.Session, file string, m api.Mome
 func inProject(name string) (string, error) {
 	clean := path.Clean(name)
 	if name == "" || clean == "." || clean == ".." || strings.HasPrefix(clean, "/") || strings.HasPrefix(clean, "../") {
-		return "", fmt.Errorf("%w: %q is no file below the project: name it from there, as src/main.go", ErrUsage, api.Escape(name))
+		return "", usage("%q is no file below the project: name it from there, as src/main.go", api.Escape(name))
 	}
 	return clean, nil
 }
@@ -91,7 +91,7 @@ func (c command) scope(args []string) (s api.Session, in api.Scope, paths []stri
 		case bad == nil && n > 0:
 			in.Action = n
 		case bad == nil:
-			return s, in, nil, fmt.Errorf("%w: %q is no action number; stepbox show lists the actions", ErrUsage, api.Escape(args[1]))
+			return s, in, nil, usage("%q is no action number; stepbox show lists the actions", api.Escape(args[1]))
 		}
 	}
 	s, at, err := c.sessionAt(optional(args), true)

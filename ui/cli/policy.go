@@ -164,7 +164,7 @@ func (c command) here() (files []string, err error) {
 		}
 	}
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%w: there is no policy here yet: name a file, or have one made by stepbox policy init", ErrUsage)
+		err = usage("there is no policy here yet: name a file, or have one made by stepbox policy init")
 	}
 	return files, err
 }

@@ -70,7 +70,7 @@ func policyTry(connect Connect) *cobra.Command {
 		case "project":
 			r.As = api.ExtentProject
 		default:
-			return fmt.Errorf("%w: --as is user or project, not %q", ErrUsage, as)
+			return usage("--as is user or project, not %q", as)
 		}
 		return c.try(r)
 	})

@@ -12,11 +12,12 @@ import (
 // onPort makes a command on a port of a session's.
 func onPort(connect Connect, use, short string, f func(c command, s api.Session, p api.Publishing) error) *cobra.Command {
 	return wrap(connect, use, short, cobra.RangeArgs(1, 2), func(c command, args []string) error {
-		p, err := api.ParsePort(args[len(args)-1], true)
+		word, last := apart(args)
+		p, err := api.ParsePort(last, true)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrUsage, err)
+			return usage("%w", err)
 		}
-		s, err := c.session(optional(args[:len(args)-1]))
+		s, err := c.session(word)
 		if err != nil {
 			return err
 		}
@@ -29,7 +30,7 @@ func publish(connect Connect) *cobra.Command {
 	var during time.Duration
 	cmd := onPort(connect, "publish [SESSION] PORT[:HOSTPORT]", "Reach a server of a session at a port of this machine's localhost", func(c command, s api.Session, p api.Publishing) error {
 		if during < 0 {
-			return fmt.Errorf("%w: --for %s: use a time like 10m, or 0 for as long as the session runs", ErrUsage, during)
+			return usage("--for %s: use a time like 10m, or 0 for as long as the session runs", during)
 		}
 		p.Exactly, p.For = exactly, during
 		out, err := c.client.Publish(c.ctx, s.ID, p)

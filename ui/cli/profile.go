@@ -59,8 +59,9 @@ func profileShow(connect Connect) *cobra.Command {
 
 func printProfile(w io.Writer, p api.Profile) {
 	say := func(what string, list []string) {
-		for i, x := range list {
-			fmt.Fprintf(w, "# %-12s %s\n", [2]string{what, ""}[min(i, 1)], x)
+		for _, x := range list {
+			fmt.Fprintf(w, "# %-12s %s\n", what, x)
+			what = ""
 		}
 	}
 	say("profile", []string{p.Name + ", " + cmp.Or(short(p.File), "built-in")})

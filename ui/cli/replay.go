@@ -46,7 +46,7 @@ func Replay(p Player) *cobra.Command {
 		Use: "replay [SESSION]", Short: "Play a session again: in the workbench, or line by line without a terminal", Args: Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if speed < 0.01 || speed > 10_000 || idle < 0 {
-				return fmt.Errorf("%w: a speed is between 0.01 and 10000, and idle no less than 0", ErrUsage)
+				return usage("a speed is between 0.01 and 10000, and idle no less than 0")
 			}
 			client, done, err := p.Connect(cmd.Context())
 			if err != nil {

@@ -30,7 +30,7 @@ func rollback(connect Connect) *cobra.Command {
 		if home {
 			b.target.Home = &api.HomePaths{Paths: homePaths(args[min(1, len(args)):])}
 		} else if len(args) > 1 {
-			return fmt.Errorf("%w: rollback takes one session; paths go with --path or --home", ErrUsage)
+			return usage("rollback takes one session; paths go with --path or --home")
 		}
 		s, err := c.session(optional(args))
 		if err != nil {
@@ -38,7 +38,6 @@ func rollback(connect Connect) *cobra.Command {
 		}
 		return b.run(s)
 	})
-	cmd.PreRun = func(cmd *cobra.Command, _ []string) { r.stderr, r.stdin = cmd.ErrOrStderr(), cmd.InOrStdin() }
 	cmd.Long = "Roll back what actions changed in a running session's files; the agent lives on.\n\n" +
 		"  --action N     that action's changes alone: later ones of other files stay, and those\n" +
 		"                 of other lines of the same files. --path narrows it down.\n" +
@@ -72,13 +71,13 @@ func (r *rolling) run(s api.Session) error {
 	chosen := len(r.chosen.Actions) > 0
 	switch n := count(chosen, r.target.ToBefore != 0, r.target.Redo != 0, r.target.Home != nil); {
 	case n != 1 || r.target.ToBefore < 0:
-		return fmt.Errorf("%w: --action N, --to-before ACTION, --redo ID or --home says what goes back; stepbox show lists the actions and rollbacks", ErrUsage)
+		return usage("--action N, --to-before ACTION, --redo ID or --home says what goes back; stepbox show lists the actions and rollbacks")
 	case !chosen && len(r.chosen.Globs) > 0:
-		return fmt.Errorf("%w: --path goes with --action", ErrUsage)
+		return usage("--path goes with --action")
 	case (r.target.ToBefore != 0 || r.target.Home != nil) && len(r.resolve) > 0:
-		return fmt.Errorf("%w: going back to before an action, or of the home, meets no conflicts: --resolve goes with --action and --redo", ErrUsage)
+		return usage("going back to before an action, or of the home, meets no conflicts: --resolve goes with --action and --redo")
 	case s.Live() && r.target.ToBefore == 0 && !r.dry && !r.yes && r.hash == "" && !Terminal():
-		return fmt.Errorf("%w: it asks before it writes, and there is no terminal: look with --dry-run, then use --yes or --hash", ErrUsage)
+		return usage("it asks before it writes, and there is no terminal: look with --dry-run, then use --yes or --hash")
 	}
 	if chosen {
 		r.target.Selection = &r.chosen
@@ -111,7 +110,7 @@ func (r *rolling) over(s api.Session, err error) error {
 	if len(r.chosen.Actions) > 0 {
 		words += " leaves those changes out"
 	}
-	return &api.Problem{Code: p.Code, Message: words}
+	return api.Problemf(p.Code, "%s", words)
 }
 
 func (r *rolling) roll(s api.Session) error {
@@ -143,7 +142,7 @@ func (r *rolling) roll(s api.Session) error {
 	}
 	if r.target.ToBefore == 0 && r.hash == "" {
 		if plan.Restores+plan.Removes == 0 {
-			return &api.Problem{Code: api.CodeInvalid, Message: "nothing was done: there is nothing to restore or remove"}
+			return api.Problemf(api.CodeInvalid, "nothing was done: there is nothing to restore or remove")
 		}
 		if !r.yes {
 			what := "Restore " + files(plan.Restores)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -66,7 +65,8 @@ func allow(connect Connect) *cobra.Command {
 	var to holding
 	var forget, words bool
 	cmd := wrap(connect, "allow [SESSION] HOST[:PORT][/PROTOCOL]", "Let a session's agent reach a host, or start commands of a pattern", cobra.RangeArgs(1, 2), func(c command, args []string) error {
-		return c.ruling(optional(args[:len(args)-1]), ruleOn(api.Allow, args[len(args)-1], words), to, forget)
+		word, what := apart(args)
+		return c.ruling(word, ruleOn(api.Allow, what, words), to, forget)
 	})
 	to.flags(cmd, "session")
 	cmd.Flags().BoolVar(&forget, "forget", false, forgetHelp)
@@ -90,7 +90,7 @@ func (c command) notSession(word, host string) error {
 	}
 	all, err := c.client.Sessions(c.ctx)
 	if err == nil && slices.ContainsFunc(all, func(s api.Session) bool { return s.Name == host || s.ID == host }) {
-		err = fmt.Errorf("%w: %s is a session: name the host after it, as in stepbox allow %s example.org:443", ErrUsage, host, host)
+		err = usage("%s is a session: name the host after it, as in stepbox allow %s example.org:443", host, host)
 	}
 	return err
 }
@@ -110,9 +110,9 @@ func (c command) ruling(word string, r api.Rule, to holding, forget bool) error 
 	case !to.project && !to.always:
 		const what = "answers once and for the session need one that runs: use --always for a rule in your policy, or --project for one in the project's"
 		if s.ID == "" {
-			return &api.Problem{Code: api.CodeNotFound, Message: "no session is running; " + what}
+			return api.Problemf(api.CodeNotFound, "no session is running; %s", what)
 		}
-		return &api.Problem{Code: api.CodeNotLive, Message: fmt.Sprintf("session %s isn't running; %s", s.Name, what)}
+		return api.Problemf(api.CodeNotLive, "session %s isn't running; %s", s.Name, what)
 	}
 	at := api.FolderRule{Folder: s.Folder, Rule: r}
 	if at.Rule.For = to.extent(""); at.Folder == "" {
@@ -163,7 +163,7 @@ func beatenWords(by string) string {
 func (c command) rule(s api.Session, r api.Rule, to holding, forget bool) error {
 	if forget {
 		if to.once {
-			return fmt.Errorf("%w: what was answered once is no rule that could be forgotten", ErrUsage)
+			return usage("what was answered once is no rule that could be forgotten")
 		}
 		r.For = to.extent("")
 		s, err := c.client.RemoveRule(c.ctx, s.ID, r)
@@ -174,7 +174,7 @@ func (c command) rule(s api.Session, r api.Rule, to holding, forget bool) error 
 		return c.say(s, err, "%s: %s %s%s", s.Name, r.Words(), forWords(r.For), beatenWords(s.Beaten))
 	}
 	if r.Command != "" {
-		return fmt.Errorf("%w: what waits is answered by its number: stepbox approve ACTION", ErrUsage)
+		return usage("what waits is answered by its number: stepbox approve ACTION")
 	}
 	return c.once(s, r)
 }
@@ -205,7 +205,7 @@ func (c command) once(s api.Session, r api.Rule) error {
 		answered = append(answered, q)
 	}
 	if len(answered) == 0 {
-		return &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("%s asks nothing about %s now; stepbox net %s lists what it tries", s.Name, api.Escape(r.Host), s.ID)}
+		return api.Problemf(api.CodeNotFound, "%s asks nothing about %s now; stepbox net %s lists what it tries", s.Name, api.Escape(r.Host), s.ID)
 	}
 	return c.say(answered, nil, "%s: %s once", s.Name, r.Words())
 }
@@ -214,7 +214,7 @@ func (c command) once(s api.Session, r api.Rule) error {
 func (c command) sticking(d *api.Decision, to holding, pattern string) error {
 	if d.For = to.extent(""); pattern != "" {
 		if d.For == "" || d.For == api.ExtentOnce {
-			return fmt.Errorf("%w: --rule says what is answered for longer: add --session, --project or --always", ErrUsage)
+			return usage("--rule says what is answered for longer: add --session, --project or --always")
 		}
 		d.Pattern = pattern
 	}

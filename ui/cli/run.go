@@ -15,14 +15,14 @@ import (
 
 // NoMode is the error for a mode that there isn't.
 func NoMode(m api.Mode) error {
-	return fmt.Errorf("%w: there is no mode %q: use step, policy or watch", ErrUsage, api.Escape(string(m)))
+	return usage("there is no mode %q: use step, policy or watch", api.Escape(string(m)))
 }
 
 // ParseSize reads a number of bytes with an optional K, M, G or T (powers of 1024).
 func ParseSize(s string) (int64, error) {
 	n, err := config.ParseSize(s)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrUsage, err)
+		err = usage("%w", err)
 	}
 	return n, err
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -81,13 +80,13 @@ func (f *RunFlags) Limits() (memory, disk int64, err error) {
 	switch {
 	case err != nil:
 	case memory != 0 && memory < config.LeastMemory:
-		err = fmt.Errorf("%w: --memory %s is too little for a sandbox: use at least %dM, or 0 for no limit", ErrUsage, api.Escape(f.Memory), config.LeastMemory>>20)
+		err = usage("--memory %s is too little for a sandbox: use at least %dM, or 0 for no limit", api.Escape(f.Memory), config.LeastMemory>>20)
 	case f.cpusGiven && !(f.CPUs >= config.LeastCPUs && f.CPUs <= config.MostCPUs):
-		err = fmt.Errorf("%w: --cpus %g is no share of processors: use a number from %g on, like 1.5, or leave it out for no limit", ErrUsage, f.CPUs, config.LeastCPUs)
+		err = usage("--cpus %g is no share of processors: use a number from %g on, like 1.5, or leave it out for no limit", f.CPUs, config.LeastCPUs)
 	case f.Pids < 0:
-		err = fmt.Errorf("%w: --pids %d: use at least 1, or 0 for no limit", ErrUsage, f.Pids)
+		err = usage("--pids %d: use at least 1, or 0 for no limit", f.Pids)
 	case f.Wall < 0:
-		err = fmt.Errorf("%w: --wall-time %s: use a time like 30m, or 0 for no limit", ErrUsage, f.Wall)
+		err = usage("--wall-time %s: use a time like 30m, or 0 for no limit", f.Wall)
 	default:
 		disk, err = ParseSize(f.Disk)
 	}

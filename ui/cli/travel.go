@@ -134,7 +134,7 @@ func (c command) showAt(s api.Session, n int, m api.Moment, all bool, f filter) 
 				return c.print(a, func(w io.Writer) { fmt.Fprintln(w, actionLine(a, mostTitle)) })
 			}
 		}
-		return &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("there was no #%d yet; stepbox show %s lists those there are", n, s.ID)}
+		return api.Problemf(api.CodeNotFound, "there was no #%d yet; stepbox show %s lists those there are", n, s.ID)
 	}
 	return c.print(then, func(w io.Writer) {
 		at := then.At

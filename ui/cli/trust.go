@@ -14,8 +14,7 @@ import (
 func policyTrust(connect Connect) *cobra.Command {
 	var yes, forget bool
 	var hash string
-	var cmd *cobra.Command
-	cmd = wrap(connect, "trust [FOLDER]", "Look at the policy that comes with a project, and let hold what it allows", cobra.MaximumNArgs(1), func(c command, args []string) error {
+	cmd := wrap(connect, "trust [FOLDER]", "Look at the policy that comes with a project, and let hold what it allows", cobra.MaximumNArgs(1), func(c command, args []string) error {
 		folder, err := real(optional(args))
 		if err != nil {
 			return err
@@ -29,19 +28,19 @@ func policyTrust(connect Connect) *cobra.Command {
 		case err != nil:
 			return err
 		case p.Problem != "":
-			return &api.Problem{Code: api.CodeInvalid, Message: p.Problem}
+			return api.Problemf(api.CodeInvalid, "%s", p.Problem)
 		case p.Hash == "":
-			return &api.Problem{Code: api.CodeNotFound, Message: fmt.Sprintf("%s has no .stepbox.yaml", api.Escape(p.Folder))}
+			return api.Problemf(api.CodeNotFound, "%s has no .stepbox.yaml", api.Escape(p.Folder))
 		case p.Trusted:
 			return c.say(p, nil, "%s is trusted already (%.12s)", projectPolicy(p), p.Hash)
 		case hash != "" && hash != p.Hash:
-			return &api.Problem{Code: api.CodeStale, Message: fmt.Sprintf("%s is another by now (%s)", projectPolicy(p), p.Hash)}
+			return api.Problemf(api.CodeStale, "%s is another by now (%s)", projectPolicy(p), p.Hash)
 		case c.json && !yes && hash == "": // it is looked at, and then confirmed by its hash
 			return c.say(p, nil, "")
 		}
 		if !yes && hash == "" {
-			texts(cmd.ErrOrStderr(), p)
-			if err := ask(c.ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), "Let hold what it allows, as long as it says just this?"); err != nil {
+			texts(c.stderr(), p)
+			if err := c.ask("Let hold what it allows, as long as it says just this?"); err != nil {
 				return err
 			}
 		}

@@ -20,7 +20,7 @@ func verify(connect Connect) *cobra.Command {
 	var r api.VerifyRequest
 	cmd := wrap(connect, "verify [SESSION]", "Check that a session's record is whole and as it was signed", cobra.MaximumNArgs(1), func(c command, args []string) error {
 		if all && (len(args) > 0 || r.Head != "" || head || save != "") {
-			return fmt.Errorf("%w: --all goes with --repair alone", ErrUsage)
+			return usage("--all goes with --repair alone")
 		}
 		if !all {
 			s, err := c.toRead(optional(args))

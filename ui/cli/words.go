@@ -25,6 +25,29 @@ func row(w io.Writer, label, format string, a ...any) {
 	}
 }
 
+// fact is a row of a value, unless there is none.
+func fact(w io.Writer, label, value string) {
+	if value != "" {
+		row(w, label, "%s", value)
+	}
+}
+
+// facts are rows of values, the first of which has the label.
+func facts(w io.Writer, label string, values []string) {
+	for _, v := range values {
+		row(w, label, "%s", v)
+		label = ""
+	}
+}
+
+// each makes values into words.
+func each[T any](all []T, words func(T) string) (out []string) {
+	for _, v := range all {
+		out = append(out, words(v))
+	}
+	return out
+}
+
 // cut shortens a line for a list; the whole of it is one command away.
 func cut(s string, n int) string {
 	r := []rune(s)
