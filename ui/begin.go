@@ -49,16 +49,15 @@ func (m *Model) whileBeginning(msg tea.Msg) tea.Cmd {
 }
 
 // drawBeginning draws the screen until there is a session.
-func (m *Model) drawBeginning(dst uv.Screen, area uv.Rectangle) {
-	p := m.palette
+func (m *Model) drawBeginning(area uv.Rectangle, f paint.Frame) {
 	top := uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1)
-	paint.Fill(dst, top, p.S(themes.Bar))
-	paint.Text(dst, top.Min.X, top.Min.Y, top.Max.X, " stepbox ", p.S(themes.Brand))
+	f.Fill(top, themes.Bar)
+	f.Text(top.Min.X, top.Min.Y, top.Max.X, " stepbox ", themes.Brand)
 	x, y, words := area.Min.X+2, area.Min.Y+2, "making the sandbox… "
 	if m.opt.Begin == nil {
 		words = "opening the session… "
 	}
-	x = paint.Text(dst, x, y, area.Max.X, words, p.S(themes.Text))
-	paint.Text(dst, x, y, area.Max.X, m.spin.String(), p.S(themes.Muted))
-	paint.Text(dst, area.Min.X+2, area.Max.Y-1, area.Max.X, "ctrl+c leaves it", p.S(themes.Muted))
+	x = f.Text(x, y, area.Max.X, words, themes.Text)
+	f.Text(x, y, area.Max.X, f.Spin, themes.Muted)
+	f.Text(area.Min.X+2, area.Max.Y-1, area.Max.X, "ctrl+c leaves it", themes.Muted)
 }

@@ -51,11 +51,13 @@ func told(s string, getenv func(string) string) string {
 func (m *Model) frame(cells uv.ScreenBuffer) (out display.Frame) {
 	cells.Method = m.method
 	dst, area := paint.Screen{ScreenBuffer: cells, Signs: m.palette.Signs, Point: new(uv.Position)}, cells.Bounds()
+	f := paint.Frame{Screen: dst, P: m.palette, Now: m.opt.Now(), Spin: m.spin.String(), Focused: m.pick == nil}
 	out = display.Frame{Title: "stepbox", Signal: m.signal}
 	m.signal = ""
 	defer func() { // over whatever is shown
 		if m.pick != nil {
-			out.Cursor = m.pick.Draw(dst, area, paint.Frame{P: m.palette, Focused: true})
+			f.Focused = true
+			out.Cursor = m.pick.Draw(area, f)
 		}
 	}()
 	defer func() { // readers follow the cursor
@@ -64,21 +66,18 @@ func (m *Model) frame(cells uv.ScreenBuffer) (out display.Frame) {
 		}
 	}()
 	if m.bench != nil {
-		m.bench.Spin, m.bench.Covered = m.spin.String(), m.pick != nil
-		out.Cursor = m.bench.Draw(dst, area, m.palette)
+		out.Cursor = m.bench.Draw(area, f)
 		out.Title = m.bench.WindowTitle()
 		return out
 	}
 	if m.beginning {
-		m.drawBeginning(dst, area)
+		m.drawBeginning(area, f)
 		return out
 	}
-	now := m.opt.Now()
 	if m.palette.Still {
-		now = now.Truncate(time.Minute)
+		f.Now = f.Now.Truncate(time.Minute)
 	}
-	f := paint.Frame{P: m.palette, Now: now, Spin: m.spin.String(), Focused: m.pick == nil}
-	out.Cursor = m.home.Draw(dst, area, f)
+	out.Cursor = m.home.Draw(area, f)
 	if n := m.home.Held(); n > 0 {
 		out.Title = fmt.Sprintf("◆ %d held — stepbox", n)
 	}

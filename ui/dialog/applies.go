@@ -76,7 +76,7 @@ func applyWords(a api.Apply) string {
 	return "not finished: the next stepbox command mends it"
 }
 
-func (a *Applies) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+func (a *Applies) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	note := text{}
 	switch {
 	case !a.loaded:
@@ -87,7 +87,7 @@ func (a *Applies) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		note = text{"nothing was applied from this session", themes.SurfaceMuted}
 	}
 	hints := Foot(keys.List, func(i intent.Intent) bool { return a.Why(i) != "" })
-	a.show(a.begin(dst, area, 150), area, f, titled("Applies"), hints, note)
+	a.show(a.begin(f, area, 150), area, f, titled("Applies"), hints, note)
 	return nil
 }
 

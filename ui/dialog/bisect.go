@@ -73,8 +73,8 @@ func (d *Bisect) End(b *api.Bisected, diffs []api.FileDiff, problem string) {
 	d.done, d.diffs, d.top = b, diffs, 0
 }
 
-func (d *Bisect) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b, title := d.begin(dst, area, 100), titled("Find what broke this")
+func (d *Bisect) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b, title := d.begin(f, area, 100), titled("Find what broke this")
 	b.gap()
 	if !d.sent {
 		b.say("A shell command that passed before the session's actions and fails now, as go test ./... may. It runs in throw-away sandboxes without a network, on the files as they were after one action and another.", themes.SurfaceMuted)

@@ -33,7 +33,7 @@ func TestDenialSaysWhoReadsIt(t *testing.T) {
 		th, err := themes.Load("plain", "")
 		must.OK(t, err)
 		b := uv.NewScreenBuffer(100, 20)
-		NewReason(api.Question{Subject: subject, Title: "x"}, "", false).Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, 0)})
+		NewReason(api.Question{Subject: subject, Title: "x"}, "", false).Draw(b.Bounds(), paint.Frame{Screen: b, P: paint.NewPalette(th, 0)})
 		if s := b.String(); !strings.Contains(s, want) {
 			t.Errorf("%s: no %q in\n%s", subject, want, s)
 		}

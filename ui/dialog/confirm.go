@@ -62,8 +62,8 @@ func (c *Confirm) Handle(i intent.Intent) intent.Intent {
 	return do
 }
 
-func (c *Confirm) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b := c.begin(dst, area, 92)
+func (c *Confirm) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b := c.begin(f, area, 92)
 	b.gap()
 	if c.build != nil {
 		c.build(b)

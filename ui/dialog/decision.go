@@ -202,9 +202,9 @@ func (d *Decision) Dock(dst uv.Screen, cols int) int {
 	return max(dockRows, len(rows)+d.chrome(len(paint.WrapHints(dst, hints, width)), true))
 }
 
-func (d *Decision) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b, covered := d.begin(dst, area, 0), 0
-	b.rows, covered = d.make(dst, b.width, f.Now)
+func (d *Decision) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b, covered := d.begin(f, area, 0), 0
+	b.rows, covered = d.make(f.Screen, b.width, f.Now)
 	if d.seenAt != b.width {
 		d.seen, d.seenAt = 0, b.width
 	}

@@ -42,8 +42,8 @@ type Details struct {
 	problem string
 }
 
-func (d *Details) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b := d.begin(dst, area, 116)
+func (d *Details) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b := d.begin(f, area, 116)
 	d.plain = f.P.Plain()
 	b.gap()
 	d.build(b, f.Now)

@@ -54,7 +54,7 @@ type Dialog interface {
 	Dock(dst uv.Screen, cols int) int
 	// Draw draws it in the middle of an area, or all over it where that is the dock. With
 	// the focus it has the keys, and what it shows is in view.
-	Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
+	Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor
 }
 
 // News is what the workbench knows now.
@@ -219,12 +219,12 @@ const margin = 6
 
 // begin is a body without rows, as wide as there is room in an area, but of at most so many
 // columns outside of the dock.
-func (s *sheet) begin(dst uv.Screen, area uv.Rectangle, most int) *body {
+func (s *sheet) begin(f paint.Frame, area uv.Rectangle, most int) *body {
 	s.width = max(10, min(area.Dx()-2, most)-margin)
 	if s.dock > 0 {
 		s.width = max(10, area.Dx()-margin)
 	}
-	return &body{dst: dst, width: s.width}
+	return &body{dst: f.Screen, width: s.width}
 }
 
 // chrome is how many rows the frame takes, with so many lines of keys: its borders, a rule
@@ -295,20 +295,20 @@ func (s *sheet) draw(b *body, area uv.Rectangle, f paint.Frame, title []text, hi
 	in := uv.Rect(x+3, y+1, min(s.width, frame.Dx()-margin), s.height)
 	s.body, s.rows, s.hints = in, rows, hints
 	for i, r := range rows[s.top:min(s.top+s.height, len(rows))] {
-		drawRow(dst, in.Min.X, in.Min.Y+i, in.Max.X, r, p)
+		drawRow(f, in.Min.X, in.Min.Y+i, in.Max.X, r)
 	}
 	paint.Scrollbar(dst, frame.Max.X-1, in, s.top, len(rows), border)
 	if len(foot) > 0 || note.s != "" {
-		s.drawFoot(dst, uv.Rect(x, frame.Max.Y-chrome+1, frame.Dx(), chrome-1), p, foot, note)
+		s.drawFoot(uv.Rect(x, frame.Max.Y-chrome+1, frame.Dx(), chrome-1), f, foot, note)
 	}
 	return in
 }
 
 // drawFoot draws the rule, what stands above the keys, and these.
-func (s *sheet) drawFoot(dst uv.Screen, r uv.Rectangle, p *paint.Palette, foot [][]paint.Hint, note text) {
+func (s *sheet) drawFoot(r uv.Rectangle, f paint.Frame, foot [][]paint.Hint, note text) {
 	x, at, end := r.Min.X+3, r.Min.Y, r.Max.X-3
-	paint.Rule(dst, r.Min.X+1, at, r.Max.X-1, p.S(themes.SurfaceMuted))
-	if s.total > s.height && (s.dock == 0 || paint.Width(dst, note.s)+24 < end-x) {
+	f.Rule(r.Min.X+1, at, r.Max.X-1, themes.SurfaceMuted)
+	if s.total > s.height && (s.dock == 0 || f.Width(note.s)+24 < end-x) {
 		words := "more below (pgdn)"
 		switch {
 		case s.top+s.height >= s.total:
@@ -316,41 +316,41 @@ func (s *sheet) drawFoot(dst uv.Screen, r uv.Rectangle, p *paint.Palette, foot [
 		case s.top > 0:
 			words = "more above and below"
 		}
-		paint.Right(dst, x, at, end, paint.Line{{Text: " " + words + " ", Style: p.S(themes.SurfaceMuted)}})
-		end -= paint.Width(dst, words) + 3
+		f.Right(x, at, end, paint.Line{f.Span(" "+words+" ", themes.SurfaceMuted)})
+		end -= f.Width(words) + 3
 	}
 	switch {
 	case note.s == "":
 		at++
 	case s.dock > 0:
-		paint.Clip(dst, x-1, at, end, " "+note.s+" ", p.On(note.k, themes.Surface))
+		f.ClipOn(x-1, at, end, " "+note.s+" ", note.k, themes.Surface)
 		at++
 	default:
-		paint.Clip(dst, x, at+1, r.Max.X-3, note.s, p.On(note.k, themes.Surface))
+		f.ClipOn(x, at+1, r.Max.X-3, note.s, note.k, themes.Surface)
 		at += 2
 	}
 	for _, line := range foot {
 		if at >= r.Max.Y-1 {
 			break
 		}
-		p.Hints(dst, x, at, r.Max.X-3, themes.Surface, line)
+		f.Hints(x, at, r.Max.X-3, themes.Surface, line)
 		at++
 	}
 }
 
-func drawRow(dst uv.Screen, x, y, end int, r row, p *paint.Palette) {
+func drawRow(f paint.Frame, x, y, end int, r row) {
 	ground := themes.Surface
 	if r.inset {
 		ground = themes.Inset
-		paint.Fill(dst, uv.Rect(x, y, end-x, 1), p.S(ground))
+		f.Fill(uv.Rect(x, y, end-x, 1), ground)
 	}
 	x += r.indent
 	for _, sp := range r.spans {
-		st := p.S(ground)
-		if sp.k != themes.Surface && sp.k != themes.Inset {
-			st = p.On(sp.k, ground)
+		if sp.k == themes.Surface || sp.k == themes.Inset {
+			x = f.Clip(x, y, end, sp.s, ground)
+		} else {
+			x = f.ClipOn(x, y, end, sp.s, sp.k, ground)
 		}
-		x = paint.Clip(dst, x, y, end, sp.s, st)
 	}
 }
 

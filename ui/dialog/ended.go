@@ -50,8 +50,8 @@ func (e *Ended) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
-func (e *Ended) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	s, b := e.session, e.begin(dst, area, 84)
+func (e *Ended) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	s, b := e.session, e.begin(f, area, 84)
 	words := "Nothing that it changed is missing in your project."
 	if s.Unapplied > 0 {
 		words = paint.Count(s.Unapplied, "changed file isn't", "changed files aren't") + " in your project yet; the record has it all."

@@ -79,8 +79,8 @@ func (e *Entry) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
-func (e *Entry) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b := e.begin(dst, area, 92)
+func (e *Entry) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b := e.begin(f, area, 92)
 	b.gap()
 	b.say(e.About, themes.SurfaceMuted)
 	return e.ask(b, area, f, titled(e.Title), []paint.Hint{hint(intent.Yes{}, keys.Input, e.Yes, e.sent), leave("back")}, text{})
@@ -96,7 +96,7 @@ func (e *Entry) ask(b *body, area uv.Rectangle, f paint.Frame, title []text, hin
 	}
 	e.top = len(b.rows) // where there isn't room for all, the line is what stays
 	in := e.draw(b, area, f, title, hints, note)
-	return e.line.Draw(b.dst, in.Min.X, in.Max.Y-1-(len(b.rows)-line), in.Max.X, f.P, e.Empty)
+	return e.line.Draw(f, in.Min.X, in.Max.Y-1-(len(b.rows)-line), in.Max.X, e.Empty)
 }
 
 // NewSaveFile asks where the file that is read is saved, with a name to begin with.

@@ -110,8 +110,8 @@ func (d *File) Handle(i intent.Intent) intent.Intent {
 // Wheel moves the cursor: the view follows it.
 func (d *File) Wheel(by int) { d.Handle(intent.Move{By: by}) }
 
-func (d *File) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b := d.begin(dst, area, 150)
+func (d *File) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b := d.begin(f, area, 150)
 	digits := len(strconv.Itoa(len(d.lines)))
 	gutter := d.gutter(b.width - digits - 3)
 	b.rows = make([]row, 0, len(d.lines))

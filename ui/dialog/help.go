@@ -83,8 +83,8 @@ func (h *Help) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
-func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b, title := h.begin(dst, area, 100), "Keys"
+func (h *Help) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b, title := h.begin(f, area, 100), "Keys"
 	hints := Foot(keys.Helping, nil)
 	switch {
 	case h.find != nil:
@@ -105,7 +105,7 @@ func (h *Help) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	if !h.typing || h.top > 0 {
 		return nil
 	}
-	return h.find.Draw(dst, in.Min.X, in.Min.Y, in.Max.X, f.P, "a word of what it does, or a key")
+	return h.find.Draw(f, in.Min.X, in.Min.Y, in.Max.X, "a word of what it does, or a key")
 }
 
 // page adds a topic's text. Its lines may be longer than there is room: paragraphs

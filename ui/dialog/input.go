@@ -48,20 +48,19 @@ func (l *Line) Type(k tea.KeyPressMsg) {
 }
 
 // Draw draws the line in a row and returns the cursor's place in it.
-func (l *Line) Draw(dst uv.Screen, x, y, end int, p *paint.Palette, empty string) *tea.Cursor {
-	st := p.S(themes.Inset)
-	paint.Fill(dst, uv.Rect(x, y, end-x, 1), st)
+func (l *Line) Draw(f paint.Frame, x, y, end int, empty string) *tea.Cursor {
+	f.Fill(uv.Rect(x, y, end-x, 1), themes.Inset)
 	if l.Value() == "" {
-		paint.Clip(dst, x+1, y, end, empty, p.On(themes.SurfaceMuted, themes.Inset))
+		f.ClipOn(x+1, y, end, empty, themes.SurfaceMuted, themes.Inset)
 	}
 	runes, at := []rune(l.Value()), l.Position()
 	room := max(1, end-x-3)
 	before := string(runes[:at])
-	if w := paint.Width(dst, before); w > room {
-		before = paint.From(dst, before, w-room)
+	if w := f.Width(before); w > room {
+		before = paint.From(f.Screen, before, w-room)
 	}
-	x = paint.Text(dst, x+1, y, end-1, before, st)
-	paint.Text(dst, x, y, end-1, string(runes[at:]), st)
+	x = f.Text(x+1, y, end-1, before, themes.Inset)
+	f.Text(x, y, end-1, string(runes[at:]), themes.Inset)
 	c := tea.NewCursor(x, y)
 	c.Shape = tea.CursorBar
 	return c
@@ -154,8 +153,8 @@ func (r *Reason) Care(i intent.Intent) state.Care {
 	return state.AtOnce
 }
 
-func (r *Reason) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b, q := r.begin(dst, area, 92), r.question
+func (r *Reason) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b, q := r.begin(f, area, 92), r.question
 	b.gap()
 	switch {
 	case q.Connection != nil:

@@ -75,7 +75,7 @@ func FuzzLine(f *testing.F) {
 			l.Type(tea.KeyPressMsg{Code: tea.KeyLeft})
 		}
 		b := uv.NewScreenBuffer(width, 1)
-		c := l.Draw(b, 0, 0, width, paint.NewPalette(th, 0), "empty")
+		c := l.Draw(paint.Frame{Screen: b, P: paint.NewPalette(th, 0)}, 0, 0, width, "empty")
 		if c.X < 1 || c.X >= width || c.Y != 0 {
 			t.Errorf("the cursor is at %d of %d", c.X, width)
 		}

@@ -70,7 +70,7 @@ func BenchmarkLibrary(b *testing.B) {
 	b.Run("rows/cells", func(b *testing.B) {
 		for b.Loop() {
 			for y, r := range rows[:height] {
-				drawRow(dst, 0, y, width, r, p)
+				drawRow(paint.Frame{Screen: dst, P: p}, 0, y, width, r)
 			}
 		}
 	})

@@ -218,8 +218,8 @@ func (n *NewSession) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
-func (n *NewSession) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b, at := n.begin(dst, area, 92), 0
+func (n *NewSession) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b, at := n.begin(f, area, 92), 0
 	const column = 10
 	b.gap()
 	for i := range n.fields {
@@ -255,7 +255,7 @@ func (n *NewSession) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.
 	n.top = 0
 	in := n.draw(b, area, f, titled("New session"), hints, note)
 	if l := n.fields[n.at].line; l != nil && in.Min.Y+at < in.Max.Y {
-		return l.Draw(dst, in.Min.X+column, in.Min.Y+at, in.Max.X, f.P, n.fields[n.at].hint())
+		return l.Draw(f, in.Min.X+column, in.Min.Y+at, in.Max.X, n.fields[n.at].hint())
 	}
 	return nil
 }

@@ -28,8 +28,8 @@ func NewNext(rows int, since time.Time, to string) *Next {
 func (n *Next) Scope() keys.Scope { return keys.Between }
 func (n *Next) Leave() string     { return "back to " + n.to }
 
-func (n *Next) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b := n.begin(dst, area, 0)
+func (n *Next) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b := n.begin(f, area, 0)
 	b.say("Nothing waits. What comes in a moment is asked here.", themes.SurfaceMuted)
 	n.draw(b, area, f, titled("◇ deciding"), []paint.Hint{leave(n.Leave())}, text{})
 	return nil

@@ -146,8 +146,8 @@ func plain(b keys.Binding) string {
 	return "stepbox " + b.Plain()
 }
 
-func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b, found := p.begin(dst, area, 128), p.found()
+func (p *Palette) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b, found := p.begin(f, area, 128), p.found()
 	p.at = max(0, min(p.at, len(found)-1))
 	// The list scrolls under the line, and keeps its height while letters narrow
 	// it down.
@@ -190,5 +190,5 @@ func (p *Palette) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cur
 		return yes && (p.Chosen() == nil || p.why(p.Chosen()) != "")
 	}
 	in := p.draw(b, area, f, titled(p.title), Foot(keys.Picker, off), note)
-	return p.line.Draw(dst, in.Min.X, in.Min.Y, in.Max.X, f.P, "type a part of a name")
+	return p.line.Draw(f, in.Min.X, in.Min.Y, in.Max.X, "type a part of a name")
 }

@@ -296,8 +296,8 @@ func (p *Plan) SetDiff(key string, d api.FileDiff, problem string) {
 	}
 }
 
-func (p *Plan) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b, title := p.begin(dst, area, 190), p.work.Title
+func (p *Plan) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b, title := p.begin(f, area, 190), p.work.Title
 	if p.over {
 		title = p.came
 	}

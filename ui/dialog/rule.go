@@ -218,8 +218,8 @@ func (r *Rule) Handle(i intent.Intent) intent.Intent {
 	return nil
 }
 
-func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	b := r.begin(dst, area, 100)
+func (r *Rule) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	b := r.begin(f, area, 100)
 	b.gap()
 	b.say(r.About, themes.Strong)
 	b.cut(1 + 3)
@@ -230,20 +230,20 @@ func (r *Rule) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	case !r.loaded:
 		b.muted("⋯ looking up what rules would be about")
 	case len(r.proposals) > 0:
-		chosen, examples = r.chosen(dst, b.width)
+		chosen, examples = r.chosen(f.Screen, b.width)
 	case r.uncounted != "":
 		b.say("no rule that allows counts for it: "+r.uncounted, themes.Surface)
 		b.gap()
 	}
 	if !r.loaded || len(r.proposals) > 0 {
-		tail = rowsOf(dst, b.width, r.last)
+		tail = rowsOf(f.Screen, b.width, r.last)
 		hints = append([]paint.Hint{
 			{Key: "↑↓", Words: "which"}, hint(intent.Extent{By: 1}, keys.Rule, "for how long", false),
 			hint(intent.Yes{}, keys.Rule, string(r.verdict)+" so", r.Why(intent.Yes{}) != ""),
 		}, hints...)
 	}
 	// The list has the room that the rest leaves.
-	room := area.Dy() - r.chrome(len(paint.WrapHints(dst, hints, b.width)), true) - len(b.rows) - len(chosen) - len(examples) - len(tail)
+	room := area.Dy() - r.chrome(len(paint.WrapHints(f.Screen, hints, b.width)), true) - len(b.rows) - len(chosen) - len(examples) - len(tail)
 	if room < len(r.proposals) { // better than blanks are those that can be chosen
 		for _, part := range []*[]row{&b.rows, &chosen, &tail} {
 			before := len(*part)

@@ -90,7 +90,7 @@ func (d *Rules) Handle(i intent.Intent) intent.Intent {
 	return d.board.Handle(i)
 }
 
-func (d *Rules) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+func (d *Rules) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	note := waiting(f)
 	switch {
 	case d.failed != "":
@@ -99,6 +99,6 @@ func (d *Rules) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curso
 		note = text{"no rule was made in this session: A answers with one", themes.SurfaceMuted}
 	}
 	hints := Foot(keys.Rules, func(i intent.Intent) bool { return i != intent.Intent(intent.Back{}) && (d.Why(i) != "" || f.Wait > 0) })
-	d.show(d.begin(dst, area, 100), area, f, titled("Rules made in this session"), hints, note)
+	d.show(d.begin(f, area, 100), area, f, titled("Rules made in this session"), hints, note)
 	return nil
 }

@@ -18,59 +18,55 @@ var (
 
 // Box is a pane's border and the words in it.
 type Box struct {
-	Number  string // what key focuses it, "" when none does
-	Title   string
-	Facts   Line // after the title, the last ones given up when there is no room
-	Right   Line // at the right end of the top edge
-	Foot    Line // at the right end of the bottom edge
-	Focused bool
-	Zoomed  bool // it is shown alone
+	Title string
+	Facts Line // after the title, the last ones given up when there is no room
+	Right Line // at the right end of the top edge
+	Foot  Line // at the right end of the bottom edge
 }
 
 // Draw draws the border and returns the area inside.
-func (b Box) Draw(dst uv.Screen, area uv.Rectangle, p *Palette) uv.Rectangle {
+func (b Box) Draw(area uv.Rectangle, f Frame) uv.Rectangle {
 	if area.Dx() < 2 || area.Dy() < 2 {
 		return uv.Rectangle{}
 	}
-	glyphs, st, title := thin, p.S(themes.Border), p.S(themes.Title)
-	if b.Focused {
-		glyphs, st, title = heavy, p.S(themes.BorderFocus), p.S(themes.TitleFocus)
+	glyphs, k, title := thin, themes.Border, themes.Title
+	if f.Focused {
+		glyphs, k, title = heavy, themes.BorderFocus, themes.TitleFocus
 	}
-	edge(dst, area, glyphs, st)
+	edge(f.Screen, area, glyphs, f.P.S(k))
 
 	x, y, end := area.Min.X+1, area.Min.Y, area.Max.X-2
 	start := end + 1
 	if len(b.Right) > 0 {
-		if w := LineWidth(dst, b.Right); w+12 < area.Dx() {
+		if w := f.LineWidth(b.Right); w+12 < area.Dx() {
 			start = end - w
-			Text(dst, start-1, y, end+1, " ", st)
-			Draw(dst, start, y, end, b.Right)
-			Text(dst, end, y, end+1, " ", st)
+			f.Text(start-1, y, end+1, " ", k)
+			f.Line(start, y, end, b.Right)
+			f.Text(end, y, end+1, " ", k)
 			start -= 2
 		}
 	}
 	if b.Title != "" {
 		name := b.Title
-		if b.Number != "" {
-			name = b.Number + " " + name
+		if f.Number != "" {
+			name = f.Number + " " + name
 		}
-		if b.Zoomed {
+		if f.Zoomed {
 			name += " · zoomed"
 		}
-		x = Clip(dst, x, y, start, " "+name+" ", title)
-		if facts := first(dst, b.Facts, start-x-2); len(facts) > 0 {
-			x = Text(dst, x, y, start, " ", st)
-			x = Draw(dst, x, y, start, facts)
-			Text(dst, x, y, start, " ", st)
+		x = f.Clip(x, y, start, " "+name+" ", title)
+		if facts := first(f.Screen, b.Facts, start-x-2); len(facts) > 0 {
+			x = f.Text(x, y, start, " ", k)
+			x = f.Line(x, y, start, facts)
+			f.Text(x, y, start, " ", k)
 		}
 	}
 	if len(b.Foot) > 0 {
-		w := LineWidth(dst, b.Foot)
-		if w+6 <= area.Dx() {
+		if w, y := f.LineWidth(b.Foot), area.Max.Y-1; w+6 <= area.Dx() {
 			at := area.Max.X - 3 - w
-			Text(dst, at-1, area.Max.Y-1, area.Max.X, " ", st)
-			Draw(dst, at, area.Max.Y-1, area.Max.X-1, b.Foot)
-			Text(dst, area.Max.X-3, area.Max.Y-1, area.Max.X, " ", st)
+			f.Text(at-1, y, area.Max.X, " ", k)
+			f.Line(at, y, area.Max.X-1, b.Foot)
+			f.Text(area.Max.X-3, y, area.Max.X, " ", k)
 		}
 	}
 	return area.Inset(1)

@@ -214,22 +214,22 @@ func TestBox(t *testing.T) {
 	must.OK(t, err)
 	p := NewPalette(th, colorprofile.TrueColor)
 	s := screen(30, 3)
-	b := Box{Number: "2", Title: "Changes", Facts: Line{{Text: "5 files"}}, Right: Line{{Text: "x"}}, Foot: Line{{Text: "done"}}}
-	if got := b.Draw(s, uv.Rect(0, 0, 30, 3), p); got != uv.Rect(1, 1, 28, 1) {
+	b, f := Box{Title: "Changes", Facts: Line{{Text: "5 files"}}, Right: Line{{Text: "x"}}, Foot: Line{{Text: "done"}}}, Frame{Screen: s, P: p, Number: "2"}
+	if got := b.Draw(uv.Rect(0, 0, 30, 3), f); got != uv.Rect(1, 1, 28, 1) {
 		t.Errorf("the inside is %v", got)
 	}
 	want := "╭ 2 Changes  5 files ───── x ╮\n│                            │\n╰───────────────────── done ─╯"
 	if got := s.String(); got != want {
 		t.Errorf("drawn\n%s\nwant\n%s", got, want)
 	}
-	b.Focused = true
-	b.Draw(s, uv.Rect(0, 0, 30, 3), p)
+	f.Focused = true
+	b.Draw(uv.Rect(0, 0, 30, 3), f)
 	if got := s.String(); !strings.HasPrefix(got, "┏ 2 Changes") {
 		t.Errorf("focus isn't told by weight:\n%s", got)
 	}
 	for w := range 12 {
 		for h := range 4 {
-			b.Draw(s, uv.Rect(0, 0, w, h), p)
+			b.Draw(uv.Rect(0, 0, w, h), f)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/themes"
 	"stepbox/ui/paint"
@@ -18,11 +19,11 @@ var dark = sync.OnceValues(func() (*paint.Palette, error) {
 	return paint.NewPalette(th, colorprofile.TrueColor), nil
 })
 
-// Frame is one in the dark theme.
-func Frame(t testing.TB) paint.Frame {
+// Frame is one in the dark theme, on a screen.
+func Frame(t testing.TB, dst uv.Screen) paint.Frame {
 	p, err := dark()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return paint.Frame{P: p}
+	return paint.Frame{Screen: dst, P: p}
 }

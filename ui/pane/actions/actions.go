@@ -245,14 +245,14 @@ func (p *Pane) digits() int {
 	return 3
 }
 
-func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+func (p *Pane) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	items := p.rows()
-	box := paint.Box{Number: f.Number, Title: rows.Title("Actions", p.filter, p.found, len(p.State.Actions)), Focused: f.Focused, Zoomed: f.Zoomed, Foot: p.Notice, Facts: p.facts(f)}
+	box := paint.Box{Title: rows.Title("Actions", p.filter, p.found, len(p.State.Actions)), Foot: p.Notice, Facts: p.facts(f)}
 	if !p.filter.Narrows() { // then the title counts, and nothing new pulls along
 		box.Right = p.List.State(len(items), p.List.Follows() || p.Auto, area.Dx(), f)
 	}
-	inner := box.Draw(dst, area, f.P)
-	p.List.Draw(dst, area, inner, len(items), f, true, p.none(), func(r uv.Rectangle, n int) { p.row(dst, r, f, items[n]) })
+	inner := box.Draw(area, f)
+	p.List.Draw(area, inner, len(items), f, true, p.none(), func(r uv.Rectangle, n int) { p.row(r, f, items[n]) })
 	return nil
 }
 
@@ -281,37 +281,37 @@ func (p *Pane) facts(f paint.Frame) (out paint.Line) {
 	return out
 }
 
-func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
+func (p *Pane) row(r uv.Rectangle, f paint.Frame, it item) {
 	y, end := r.Min.Y, r.Max.X-1
 	c := p.columns(r.Dx())
 	x := r.Min.X + 1 + c.mark
 	if it.folded > 0 {
-		paint.Clip(dst, x, y, end, "⋯", f.P.S(themes.Faint))
+		f.Clip(x, y, end, "⋯", themes.Faint)
 		words := paint.Count(it.folded, "housekeeping step", "housekeeping steps") + " folded"
 		if it.earlier {
 			words = paint.Count(it.folded, "earlier action isn't", "earlier actions aren't") + " on this screen: " + keys.First(intent.Related{To: intent.Actions}, keys.Lists) + " goes to one by its number"
 		}
-		paint.Clip(dst, x+3+c.digits, y, end, words, f.P.S(themes.Faint))
+		f.Clip(x+3+c.digits, y, end, words, themes.Faint)
 		return
 	}
 	if it.question != 0 {
-		p.asked(dst, r, f, c, it)
+		p.asked(r, f, c, it)
 		return
 	}
 	a := p.State.Actions[it.index]
-	a.Title = paint.Spelled(dst, a.Title)
+	a.Title = paint.Spelled(f.Screen, a.Title)
 	glyph, token := Glyph(a)
 	q, asked := p.State.QuestionOf(a.N)
 	if asked {
 		glyph, token = "◆", themes.Held
 	}
 	if p.marked[a.N] {
-		paint.Text(dst, r.Min.X, y, end, "●", f.P.S(themes.Key))
+		f.Text(r.Min.X, y, end, "●", themes.Key)
 	}
-	paint.Text(dst, x, y, end, glyph, f.P.S(token))
+	f.Text(x, y, end, glyph, token)
 	x += 2
 	num := fmt.Sprintf("%*s", c.digits, "#"+strconv.Itoa(a.N))
-	paint.Text(dst, x, y, end, num, f.P.S(themes.Muted))
+	f.Text(x, y, end, num, themes.Muted)
 	x += c.digits + 2
 	title, held := themes.Text, a.State == api.ActionHeld
 	switch {
@@ -322,10 +322,10 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	}
 	room, alone := c.title(r.Dx(), held)
 	full := min(end, x+room)
-	room, words := share(dst, a, room)
-	x = paint.Clip(dst, x, y, min(end, x+room), a.Title, f.P.S(title))
+	room, words := share(f.Screen, a, room)
+	x = f.Clip(x, y, min(end, x+room), a.Title, title)
 	for _, w := range words {
-		x = paint.Clip(dst, x, y, full, w.text, f.P.S(w.token))
+		x = f.Clip(x, y, full, w.text, w.token)
 	}
 	if alone {
 		return
@@ -333,7 +333,7 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 
 	right := r.Max.X - 1
 	if held {
-		p.heldWords(dst, right-c.heldWidth(), y, right, a, f)
+		p.heldWords(right-c.heldWidth(), y, right, a, f)
 		return
 	}
 	at := right - c.width()
@@ -341,36 +341,36 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, it item) {
 	if asked { // an edit, or a program that it started
 		status, token = heldSince(q.HeldAt, f), themes.Held
 	}
-	paint.Clip(dst, at, y, at+c.status-1, status, f.P.S(token))
+	f.Clip(at, y, at+c.status-1, status, token)
 	at += c.status
 	if a.State == api.ActionDenied && a.Reason != "" {
-		paint.Clip(dst, at, y, right, a.Reason, f.P.S(themes.Muted))
+		f.Clip(at, y, right, a.Reason, themes.Muted)
 		return
 	}
 	if c.took > 0 {
 		if t := took(a, f.Now); t != "" {
-			paint.Right(dst, at, y, at+c.took-2, paint.Line{{Text: t, Style: f.P.S(themes.Muted)}})
+			f.Right(at, y, at+c.took-2, paint.Line{f.Span(t, themes.Muted)})
 		}
 		at += c.took
 	}
 	if c.lines > 0 {
 		if a.Added > 0 || a.Removed > 0 {
-			n := paint.Text(dst, at, y, at+c.lines, "+"+strconv.Itoa(a.Added), f.P.S(themes.AddedWord))
-			paint.Text(dst, n+1, y, at+c.lines, "−"+strconv.Itoa(a.Removed), f.P.S(themes.RemovedWord))
+			n := f.Text(at, y, at+c.lines, "+"+strconv.Itoa(a.Added), themes.AddedWord)
+			f.Text(n+1, y, at+c.lines, "−"+strconv.Itoa(a.Removed), themes.RemovedWord)
 		} else if a.Files > 0 {
-			paint.Text(dst, at, y, at+c.lines, paint.Count(a.Files, "file", "files"), f.P.S(themes.Muted))
+			f.Text(at, y, at+c.lines, paint.Count(a.Files, "file", "files"), themes.Muted)
 		}
 	}
 }
 
-func (p *Pane) heldWords(dst uv.Screen, x, y, end int, a api.Action, f paint.Frame) {
+func (p *Pane) heldWords(x, y, end int, a api.Action, f paint.Frame) {
 	since := a.StartedAt
 	if q, ok := p.State.QuestionOf(a.N); ok {
 		since = q.HeldAt
 	}
-	x = paint.Text(dst, x, y, end, heldSince(since, f), f.P.S(themes.Held))
+	x = f.Text(x, y, end, heldSince(since, f), themes.Held)
 	if a.Rule != "" {
-		paint.Clip(dst, x+2, y, end, paint.Reason(dst, a.Rule, end-x-2), f.P.S(themes.Muted))
+		f.Clip(x+2, y, end, paint.Reason(f.Screen, a.Rule, end-x-2), themes.Muted)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 var now = cellstest.Now
 
-func frame(t testing.TB) paint.Frame {
-	f := cellstest.Frame(t)
+func frame(t testing.TB, dst uv.Screen) paint.Frame {
+	f := cellstest.Frame(t, dst)
 	f.Now, f.Number = now, "4"
 	return f
 }
@@ -33,7 +33,7 @@ func scene(t testing.TB) *Pane {
 
 func show(t testing.TB, p *Pane, w, h int) string {
 	s := uv.NewScreenBuffer(w, h)
-	p.Draw(s, uv.Rect(0, 0, w, h), frame(t))
+	p.Draw(uv.Rect(0, 0, w, h), frame(t, s))
 	return s.String()
 }
 
@@ -206,7 +206,7 @@ func FuzzDraw(f *testing.F) {
 		p.State.Apply(api.Event{Question: &api.Question{ID: 1, Action: n}})
 		p.Notice = paint.Line{{Text: title}}
 		s := uv.NewScreenBuffer(w+4, h+4)
-		p.Draw(s, uv.Rect(2, 2, w, h), frame(t))
+		p.Draw(uv.Rect(2, 2, w, h), frame(t, s))
 		cellstest.Check(t, s, uv.Rect(2, 2, w, h))
 	})
 }

@@ -37,7 +37,7 @@ func TestDeniedRowHasTheReason(t *testing.T) {
 	th, err := themes.Load("plain", "")
 	must.OK(t, err)
 	b := uv.NewScreenBuffer(80, 4)
-	(&Pane{State: &s}).Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, 0)})
+	(&Pane{State: &s}).Draw(b.Bounds(), paint.Frame{Screen: b, P: paint.NewPalette(th, 0)})
 	if got := b.String(); !strings.Contains(got, "denied") || !strings.Contains(got, "Kim needs it") {
 		t.Errorf("the row is\n%s", got)
 	}

@@ -31,8 +31,9 @@ const manyFiles = 100_000
 func filled(b *testing.B, n int) (*Pane, func()) {
 	p := &Pane{}
 	p.SetChanges(api.Scope{}, NewTree(many(n)))
-	screen, f := uv.NewScreenBuffer(120, 35), frame(b)
-	draw := func() { p.Draw(screen, screen.Bounds(), f) }
+	screen := uv.NewScreenBuffer(120, 35)
+	f := frame(b, screen)
+	draw := func() { p.Draw(screen.Bounds(), f) }
 	draw()
 	return p, draw
 }

@@ -251,37 +251,37 @@ func (p *Pane) Looked() int64 {
 	return p.shown().Checkpoint
 }
 
-func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	box := paint.Box{Number: f.Number, Title: rows.Title("Changes", p.filter, p.has(0, len(p.shown().Files)), max(p.shown().Total, len(p.shown().Files))), Focused: f.Focused, Zoomed: f.Zoomed}
+func (p *Pane) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	box := paint.Box{Title: rows.Title("Changes", p.filter, p.has(0, len(p.shown().Files)), max(p.shown().Total, len(p.shown().Files)))}
 	switch {
 	case p.Action != 0:
-		box.Right = paint.Line{{Text: "of #" + strconv.Itoa(p.Action), Style: f.P.S(themes.Info)}}
+		box.Right = paint.Line{f.Span("of #"+strconv.Itoa(p.Action), themes.Info)}
 	case p.Since != 0:
-		box.Right = paint.Line{{Text: "since you looked", Style: f.P.S(themes.Info)}}
+		box.Right = paint.Line{f.Span("since you looked", themes.Info)}
 	case p.To != "":
-		box.Right = paint.Line{{Text: "as it was", Style: f.P.S(themes.Info)}}
+		box.Right = paint.Line{f.Span("as it was", themes.Info)}
 	default:
-		box.Right = paint.Line{{Text: "session", Style: f.P.S(themes.Muted)}}
+		box.Right = paint.Line{f.Span("session", themes.Muted)}
 	}
 	if n, ok := p.at(); ok && n.file >= 0 && area.Dx() >= 44 {
 		of := p.shown().Total
 		if apart, _, _ := p.shown().apart(); int(n.file) < of-apart {
 			of -= apart // as the title counts
 		}
-		box.Right = append(box.Right, paint.Span{Text: fmt.Sprintf("  %d/%d", n.file+1, of), Style: f.P.S(themes.Muted)})
+		box.Right = append(box.Right, f.Span(fmt.Sprintf("  %d/%d", n.file+1, of), themes.Muted))
 	}
 	if (p.filter.Narrows() || p.chosen() != "" && p.Since == 0) && p.Action == 0 && area.Dx() < 48 {
 		box.Right = nil // how many are found, or selected, is said first
 	}
 	box.Facts = p.facts(f)
-	inner := box.Draw(dst, area, f.P)
+	inner := box.Draw(area, f)
 	p.files, p.view.area = uv.Rectangle{}, uv.Rectangle{}
 	if inner.Empty() {
 		return nil
 	}
 	t := p.shown()
 	if len(p.rows) == 0 {
-		p.empty(dst, inner, f)
+		p.empty(inner, f)
 		return nil
 	}
 	body := inner
@@ -296,15 +296,15 @@ func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 			h = inner.Dy()
 		}
 		p.files = uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), h)
-		p.list.Draw(dst, area, p.files, len(p.rows)+extra, f, true, "", func(r uv.Rectangle, n int) { p.row(dst, r, f, n) })
+		p.list.Draw(area, p.files, len(p.rows)+extra, f, true, "", func(r uv.Rectangle, n int) { p.row(r, f, n) })
 		if inner.Dy()-h < 3 {
 			return nil
 		}
 		y := inner.Min.Y + h
-		paint.Rule(dst, inner.Min.X, y, inner.Max.X, f.P.S(themes.Border))
+		f.Rule(inner.Min.X, y, inner.Max.X, themes.Border)
 		body = uv.Rect(inner.Min.X, y+1, inner.Dx(), inner.Max.Y-y-1)
 	}
-	p.drawDiff(dst, area, body, f)
+	p.drawDiff(area, body, f)
 	return nil
 }
 
@@ -329,7 +329,7 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 	if p.filter.Narrows() {
 		var out paint.Line
 		if chosen := p.chosen(); chosen != "" {
-			out = paint.Line{{Text: chosen, Style: f.P.S(themes.Info)}}
+			out = paint.Line{f.Span(chosen, themes.Info)}
 		}
 		return out
 	}
@@ -337,7 +337,7 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 	added, removed = t.Added-added, t.Removed-removed
 	var out paint.Line
 	if chosen := p.chosen(); chosen != "" { // it is said above all
-		out = append(out, paint.Span{Text: chosen, Style: f.P.S(themes.Info)}, paint.Span{Text: paint.Between, Style: f.P.S(themes.Faint)})
+		out = append(out, f.Span(chosen, themes.Info), f.Span(paint.Between, themes.Faint))
 	}
 	lines := paint.Line{
 		{Text: paint.Count(n-apart, "file", "files"), Style: f.P.S(themes.Muted)},
@@ -345,13 +345,13 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 		{Text: " −" + strconv.Itoa(removed), Style: f.P.S(themes.RemovedWord)},
 	}
 	if out = append(out, lines[0]); t.Counting {
-		out = append(out, paint.Span{Text: " counting…", Style: f.P.S(themes.Muted)})
+		out = append(out, f.Span(" counting…", themes.Muted))
 	}
 	if added+removed > 0 {
 		out = append(out, lines[1:]...)
 	}
 	if apart > 0 {
-		out = append(out, paint.Span{Text: "  and " + strconv.Itoa(apart) + " folded", Style: f.P.S(themes.Faint)})
+		out = append(out, f.Span("  and "+strconv.Itoa(apart)+" folded", themes.Faint))
 	}
 	return out
 }

@@ -12,8 +12,8 @@ import (
 	"stepbox/ui/paint"
 )
 
-func frame(t testing.TB) paint.Frame {
-	f := cellstest.Frame(t)
+func frame(t testing.TB, dst uv.Screen) paint.Frame {
+	f := cellstest.Frame(t, dst)
 	f.Now, f.Focused, f.Number = cellstest.Now, true, "2"
 	return f
 }
@@ -92,7 +92,7 @@ func TestBounds(t *testing.T) {
 
 func show(t testing.TB, p *Pane, w, h int) string {
 	s := uv.NewScreenBuffer(w, h)
-	p.Draw(s, uv.Rect(0, 0, w, h), frame(t))
+	p.Draw(uv.Rect(0, 0, w, h), frame(t, s))
 	return s.String()
 }
 
@@ -173,7 +173,7 @@ func FuzzDraw(f *testing.F) {
 		p.Handle(intent.Slide{By: w % 9})
 		p.Handle(intent.Sides{})
 		s := uv.NewScreenBuffer(w+4, h+4)
-		p.Draw(s, uv.Rect(2, 2, w, h), frame(t))
+		p.Draw(uv.Rect(2, 2, w, h), frame(t, s))
 		cellstest.Check(t, s, uv.Rect(2, 2, w, h))
 	})
 }

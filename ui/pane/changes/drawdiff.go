@@ -12,25 +12,25 @@ import (
 )
 
 // drawDiff draws the diff, or why there is none, inside of the pane's border.
-func (p *Pane) drawDiff(dst uv.Screen, border, r uv.Rectangle, f paint.Frame) {
+func (p *Pane) drawDiff(border, r uv.Rectangle, f paint.Frame) {
 	v := &p.view
 	v.area, v.height = r, r.Dy()
 	n, ok := p.at()
 	switch {
 	case ok && n.file < 0:
-		paint.Paragraph(dst, r, p.folderWords(n), f.P.S(themes.Muted))
+		paint.Paragraph(f.Screen, r, p.folderWords(n), f.P.S(themes.Muted))
 		return
 	case v.problem != "":
-		paint.Paragraph(dst, r, v.problem, f.P.S(themes.Warn))
+		paint.Paragraph(f.Screen, r, v.problem, f.P.S(themes.Warn))
 		return
 	case v.diff == nil:
-		paint.Paragraph(dst, r, "reading the diff…", f.P.S(themes.Muted))
+		paint.Paragraph(f.Screen, r, "reading the diff…", f.P.S(themes.Muted))
 		return
 	}
-	r.Min.Y = p.header(dst, r, f)
+	r.Min.Y = p.header(r, f)
 	v.area, v.height = r, r.Dy()
 	if len(v.diff.Rows) == 0 {
-		paint.Paragraph(dst, r, p.summary(), f.P.S(themes.Muted))
+		paint.Paragraph(f.Screen, r, p.summary(), f.P.S(themes.Muted))
 		return
 	}
 	if beside := v.sides(r.Dx()); beside != v.beside {
@@ -43,24 +43,24 @@ func (p *Pane) drawDiff(dst uv.Screen, border, r uv.Rectangle, f paint.Frame) {
 		n, at := v.top+i, uv.Rect(r.Min.X, r.Min.Y+i, r.Dx(), 1)
 		if n >= v.lines() {
 			if n == v.lines() && v.diff.Cut {
-				paint.Clip(dst, r.Min.X+1, at.Min.Y, r.Max.X, "⋯ the diff goes on; it is too long to show here", f.P.S(themes.Warn))
+				f.Clip(r.Min.X+1, at.Min.Y, r.Max.X, "⋯ the diff goes on; it is too long to show here", themes.Warn)
 			}
 			break
 		}
-		p.drawLine(dst, at, f, n)
+		p.drawLine(at, f, n)
 		if n == v.cur && p.Reading && f.Focused {
 			if v.diff.Rows[v.rowAt(n)].Op == '@' { // what space selects
-				paint.Dim(dst, at, f.P.S(themes.Selected))
+				paint.Dim(f.Screen, at, f.P.S(themes.Selected))
 				at.Min.X++ // after the mark
 			}
-			paint.Text(dst, at.Min.X, at.Min.Y, at.Max.X, "▌", f.P.S(themes.BorderFocus))
+			f.Text(at.Min.X, at.Min.Y, at.Max.X, "▌", themes.BorderFocus)
 		}
 	}
 	bar := f.P.S(themes.Border)
 	if f.Focused {
 		bar = f.P.S(themes.BorderFocus)
 	}
-	paint.Scrollbar(dst, border.Max.X-1, r, v.top, v.lines(), bar)
+	paint.Scrollbar(f.Screen, border.Max.X-1, r, v.top, v.lines(), bar)
 }
 
 // folderWords say what is in a folder or a group.
@@ -81,7 +81,7 @@ func (p *Pane) folderWords(n *node) string {
 
 // header draws what there is to say of the file besides its lines, and returns
 // the row after it.
-func (p *Pane) header(dst uv.Screen, r uv.Rectangle, f paint.Frame) int {
+func (p *Pane) header(r uv.Rectangle, f paint.Frame) int {
 	d := p.view.diff
 	lines := []paint.Line{}
 	if d.Change.From != "" {
@@ -89,10 +89,10 @@ func (p *Pane) header(dst uv.Screen, r uv.Rectangle, f paint.Frame) int {
 		if len(d.Rows) > 0 {
 			words = "renamed and edited, from " + d.Change.From
 		}
-		lines = append(lines, paint.Line{{Text: words, Style: f.P.S(themes.Info)}})
+		lines = append(lines, paint.Line{f.Span(words, themes.Info)})
 	}
 	if p.view.note != "" {
-		lines = append(lines, paint.Line{{Text: p.view.note, Style: f.P.S(themes.Warn)}})
+		lines = append(lines, paint.Line{f.Span(p.view.note, themes.Warn)})
 	}
 	c := d.Change
 	if n, ok := p.at(); ok && n.file >= 0 { // what became of the file in the project is in the list
@@ -101,12 +101,12 @@ func (p *Pane) header(dst uv.Screen, r uv.Rectangle, f paint.Frame) int {
 	if strings.Contains(d.Note, c.Type) {
 		c.Type = "" // it is said below
 	}
-	for _, s := range said(c, f.P) {
+	for _, s := range said(c, f) {
 		lines = append(lines, paint.Line{s})
 	}
 	y := r.Min.Y
 	for _, l := range lines[:min(len(lines), r.Dy()/3)] {
-		paint.Clip(dst, r.Min.X+1, y, r.Max.X, l[0].Text, l[0].Style)
+		paint.Clip(f.Screen, r.Min.X+1, y, r.Max.X, l[0].Text, l[0].Style)
 		y++
 	}
 	return y
@@ -138,15 +138,15 @@ const (
 )
 
 // drawLine draws one line of the diff, unified or side by side.
-func (p *Pane) drawLine(dst uv.Screen, r uv.Rectangle, f paint.Frame, n int) {
+func (p *Pane) drawLine(r uv.Rectangle, f paint.Frame, n int) {
 	rows := p.view.diff.Rows
 	if !p.view.beside {
-		p.drawRow(dst, r, f, rows[n], unified)
+		p.drawRow(r, f, rows[n], unified)
 		return
 	}
 	pair := p.view.diff.Pairs[n]
 	if row := rows[max(pair[0], pair[1])]; row.Op == '@' {
-		p.drawRow(dst, r, f, row, unified)
+		p.drawRow(r, f, row, unified)
 		return
 	}
 	half := (r.Dx() - 1) / 2
@@ -154,10 +154,10 @@ func (p *Pane) drawLine(dst uv.Screen, r uv.Rectangle, f paint.Frame, n int) {
 		uv.Rect(r.Min.X, r.Min.Y, half, 1), uv.Rect(r.Min.X+half+1, r.Min.Y, r.Dx()-half-1, 1),
 	} {
 		if pair[i] >= 0 {
-			p.drawRow(dst, at, f, rows[pair[i]], side(i+1))
+			p.drawRow(at, f, rows[pair[i]], side(i+1))
 		}
 	}
-	paint.Text(dst, r.Min.X+half, r.Min.Y, r.Max.X, "│", f.P.S(themes.Border))
+	f.Text(r.Min.X+half, r.Min.Y, r.Max.X, "│", themes.Border)
 }
 
 // numberCols is how wide line numbers are; 0 where there is no room for them.
@@ -172,13 +172,13 @@ func (p *Pane) numberCols(cols int, s side) int {
 	return max(3, len(strconv.Itoa(most)))
 }
 
-func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, s side) {
+func (p *Pane) drawRow(r uv.Rectangle, f paint.Frame, row Row, s side) {
 	y, x, end := r.Min.Y, r.Min.X, r.Max.X
 	if row.Op == '@' {
-		paint.Text(dst, x, y, end, p.hunkMark(row.Hunk), f.P.S(themes.Info))
+		f.Text(x, y, end, p.hunkMark(row.Hunk), themes.Info)
 		x += 2
 		for _, pc := range row.Pieces {
-			x = paint.Clip(dst, x, y, end, pc.Text, f.P.S(pc.Kind))
+			x = f.Clip(x, y, end, pc.Text, pc.Kind)
 		}
 		return
 	}
@@ -190,7 +190,7 @@ func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, s 
 		ground, marked, sign = themes.Removed, themes.RemovedMark, themes.RemovedWord
 	}
 	if row.Op == '+' || row.Op == '-' {
-		paint.Fill(dst, r, f.P.S(ground))
+		f.Fill(r, ground)
 	}
 	if wide := p.numberCols(r.Dx(), s); wide > 0 {
 		numbers := []int{row.Old, row.New}
@@ -200,7 +200,7 @@ func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, s 
 		x++
 		for _, n := range numbers {
 			if n > 0 {
-				paint.Text(dst, x, y, end, fmt.Sprintf("%*d", wide, n), f.P.On(themes.Faint, ground))
+				paint.Text(f.Screen, x, y, end, fmt.Sprintf("%*d", wide, n), f.P.On(themes.Faint, ground))
 			}
 			x += wide + 1
 		}
@@ -208,24 +208,24 @@ func (p *Pane) drawRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, s 
 	}
 	x++
 	if s == unified || row.Op != ' ' {
-		paint.Text(dst, x, y, end, string(row.Op), f.P.On(sign, ground))
+		paint.Text(f.Screen, x, y, end, string(row.Op), f.P.On(sign, ground))
 	}
-	p.drawText(dst, uv.Rect(x+2, y, max(0, end-x-2), 1), f, row, ground, marked)
+	p.drawText(uv.Rect(x+2, y, max(0, end-x-2), 1), f, row, ground, marked)
 }
 
 // drawText draws the text of a line from the column on that it is scrolled to.
-func (p *Pane) drawText(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, ground, marked themes.Token) {
+func (p *Pane) drawText(r uv.Rectangle, f paint.Frame, row Row, ground, marked themes.Token) {
 	y, x, end := r.Min.Y, r.Min.X, r.Max.X
 	skip := p.view.slide
 	for _, pc := range row.Pieces {
 		text := pc.Text
 		if skip > 0 {
-			w := paint.Width(dst, text)
+			w := f.Width(text)
 			if w <= skip {
 				skip -= w
 				continue
 			}
-			text = paint.From(dst, text, skip)
+			text = paint.From(f.Screen, text, skip)
 			skip = 0
 		}
 		st := f.P.On(pc.Kind, ground)
@@ -233,13 +233,13 @@ func (p *Pane) drawText(dst uv.Screen, r uv.Rectangle, f paint.Frame, row Row, g
 			st = f.P.S(marked)
 		}
 		before := x
-		x = paint.Text(dst, x, y, end, text, st)
-		if x-before < paint.Width(dst, text) {
-			paint.Text(dst, end-1, y, end, "›", f.P.On(themes.Muted, ground))
+		x = paint.Text(f.Screen, x, y, end, text, st)
+		if x-before < f.Width(text) {
+			paint.Text(f.Screen, end-1, y, end, "›", f.P.On(themes.Muted, ground))
 			break
 		}
 	}
 	if p.view.slide > 0 && r.Dx() > 0 {
-		paint.Text(dst, r.Min.X-1, y, end, "‹", f.P.On(themes.Muted, ground))
+		paint.Text(f.Screen, r.Min.X-1, y, end, "‹", f.P.On(themes.Muted, ground))
 	}
 }

@@ -139,7 +139,7 @@ func TestGolden(t *testing.T) {
 					th, err := themes.Load(theme, "")
 					must.OK(t, err)
 					b := uv.NewScreenBuffer(size[0], size[1])
-					p.Draw(b, b.Bounds(), paint.Frame{P: paint.NewPalette(th, colorprofile.TrueColor), Now: cellstest.Now, Focused: true, Number: "2"})
+					p.Draw(b.Bounds(), paint.Frame{Screen: b, P: paint.NewPalette(th, colorprofile.TrueColor), Now: cellstest.Now, Focused: true, Number: "2"})
 					return b
 				})
 			})

@@ -12,7 +12,7 @@ import (
 	"stepbox/ui/paint"
 )
 
-func (p *Pane) empty(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+func (p *Pane) empty(r uv.Rectangle, f paint.Frame) {
 	words := "no changes: the project is as it was"
 	switch {
 	case p.Problem != "":
@@ -28,28 +28,28 @@ func (p *Pane) empty(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	case p.Since != 0:
 		words = "nothing has changed since you looked"
 	}
-	paint.Paragraph(dst, r, words, f.P.S(themes.Muted))
+	paint.Paragraph(f.Screen, r, words, f.P.S(themes.Muted))
 }
 
 // row draws the n-th row, or what is said below the last.
-func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, n int) {
+func (p *Pane) row(r uv.Rectangle, f paint.Frame, n int) {
 	t := p.shown()
 	switch {
 	case n < len(p.rows):
-		p.node(dst, r, f, &t.nodes[p.rows[n]])
+		p.node(r, f, &t.nodes[p.rows[n]])
 	case n == len(p.rows) && t.Next != "":
 		words := "⋯ reading on as far as you go"
 		if p.end || p.later != nil {
 			words = "⋯ reading on…"
 		}
-		paint.Clip(dst, r.Min.X+1, r.Min.Y, r.Max.X, words, f.P.S(themes.Muted))
+		f.Clip(r.Min.X+1, r.Min.Y, r.Max.X, words, themes.Muted)
 	case n == len(p.rows) && t.More > 0:
-		paint.Clip(dst, r.Min.X+1, r.Min.Y, r.Max.X, fmt.Sprintf("⋯ and %d more, not listed", t.More), f.P.S(themes.Muted))
+		f.Clip(r.Min.X+1, r.Min.Y, r.Max.X, fmt.Sprintf("⋯ and %d more, not listed", t.More), themes.Muted)
 	default:
 		if t.Next != "" || t.More > 0 {
 			n--
 		}
-		paint.Clip(dst, r.Min.X+1, r.Min.Y, r.Max.X, t.below()[n-len(p.rows)], f.P.S(themes.Warn))
+		f.Clip(r.Min.X+1, r.Min.Y, r.Max.X, t.below()[n-len(p.rows)], themes.Warn)
 	}
 }
 
@@ -74,8 +74,8 @@ func (t *Tree) below() (out []string) {
 // maxIndent is how many columns what is below folders is moved to the right at most.
 const maxIndent = 24
 
-func (p *Pane) node(dst uv.Screen, r uv.Rectangle, f paint.Frame, n *node) {
-	paint.Text(dst, r.Min.X, r.Min.Y, r.Max.X, p.mark(n), f.P.S(themes.Info))
+func (p *Pane) node(r uv.Rectangle, f paint.Frame, n *node) {
+	f.Text(r.Min.X, r.Min.Y, r.Max.X, p.mark(n), themes.Info)
 	step := 2
 	if r.Dx() < 60 {
 		step = 1
@@ -92,7 +92,7 @@ func (p *Pane) node(dst uv.Screen, r uv.Rectangle, f paint.Frame, n *node) {
 	r.Min.X += 1 + min(depth*step, maxIndent, r.Dx()/3)
 	r.Max.X--
 	if n.file >= 0 {
-		p.file(dst, r, f, &p.tree.Files[n.file], name)
+		p.file(r, f, &p.tree.Files[n.file], name)
 		return
 	}
 	glyph, style := "▾ ", themes.Strong
@@ -102,7 +102,7 @@ func (p *Pane) node(dst uv.Screen, r uv.Rectangle, f paint.Frame, n *node) {
 	if n.head() {
 		style = themes.Muted
 	}
-	right, count := lineCounts(n.added, n.removed, f.P), int(n.files)
+	right, count := lineCounts(n.added, n.removed, f), int(n.files)
 	if p.found != nil { // lines are known of all of it only
 		right, count = nil, p.has(int(n.from), int(n.to))
 	}
@@ -116,31 +116,31 @@ func (p *Pane) node(dst uv.Screen, r uv.Rectangle, f paint.Frame, n *node) {
 			files += "s"
 		}
 	}
-	right = append(paint.Line{{Text: files, Style: f.P.S(themes.Muted)}}, right...)
-	stop := ending(dst, r, 6, right)
-	x := paint.Text(dst, r.Min.X, r.Min.Y, stop, glyph, f.P.S(themes.Faint))
+	right = append(paint.Line{f.Span(files, themes.Muted)}, right...)
+	stop := ending(f, r, 6, right)
+	x := f.Text(r.Min.X, r.Min.Y, stop, glyph, themes.Faint)
 	shorten := paint.ShortenLeft // of a path the end says most
 	if n.head() {
 		shorten = paint.Shorten
 	}
-	paint.Text(dst, x, r.Min.Y, stop, shorten(dst, n.name, stop-x), f.P.S(style))
+	f.Text(x, r.Min.Y, stop, shorten(f.Screen, n.name, stop-x), style)
 }
 
 // ending draws what stands at a row's right end, when there is room for it beside
 // so many columns, and returns where it begins.
-func ending(dst uv.Screen, r uv.Rectangle, least int, right paint.Line) int {
-	at := r.Max.X - paint.LineWidth(dst, right)
+func ending(f paint.Frame, r uv.Rectangle, least int, right paint.Line) int {
+	at := r.Max.X - f.LineWidth(right)
 	if at < r.Min.X+least {
 		return r.Max.X
 	}
-	paint.Draw(dst, at, r.Min.Y, r.Max.X, right)
+	f.Line(at, r.Min.Y, r.Max.X, right)
 	return at - 1
 }
 
-func (p *Pane) file(dst uv.Screen, r uv.Rectangle, f paint.Frame, c *api.Change, name string) {
+func (p *Pane) file(r uv.Rectangle, f paint.Frame, c *api.Change, name string) {
 	y := r.Min.Y
-	stop := ending(dst, r, 12, counts(*c, f.P))
-	paint.Text(dst, r.Min.X, y, stop, paint.Shorten(dst, c.Status, 1), f.P.S(statusToken(c.Status)))
+	stop := ending(f, r, 12, counts(*c, f))
+	f.Text(r.Min.X, y, stop, f.Shorten(c.Status, 1), statusToken(c.Status))
 	x := r.Min.X + 2
 	shorten := paint.Shorten
 	if p.Flat { // of a path the end says most
@@ -149,25 +149,25 @@ func (p *Pane) file(dst uv.Screen, r uv.Rectangle, f paint.Frame, c *api.Change,
 	if c.From != "" {
 		name += " ← " + c.From
 	}
-	x = paint.Text(dst, x, y, stop, shorten(dst, name, stop-x), f.P.S(themes.Text))
-	for _, s := range said(*c, f.P) {
-		x = paint.Clip(dst, x+2, y, stop, s.Text, s.Style)
+	x = f.Text(x, y, stop, shorten(f.Screen, name, stop-x), themes.Text)
+	for _, s := range said(*c, f) {
+		x = paint.Clip(f.Screen, x+2, y, stop, s.Text, s.Style)
 	}
 }
 
 // said is what there is to say of a change beside its lines, what a person must
 // know first.
-func said(c api.Change, p *paint.Palette) paint.Line {
+func said(c api.Change, f paint.Frame) paint.Line {
 	var out paint.Line
 	if c.Host != "" {
-		out = append(out, paint.Span{Text: "⚠ " + c.Host, Style: p.S(themes.Warn)})
+		out = append(out, f.Span("⚠ "+c.Host, themes.Warn))
 	}
 	if c.Applied {
-		out = append(out, paint.Span{Text: "✓ applied", Style: p.S(themes.OK)})
+		out = append(out, f.Span("✓ applied", themes.OK))
 	}
 	for _, words := range []string{c.Words, c.Type} {
 		if words != "" {
-			out = append(out, paint.Span{Text: words, Style: p.S(themes.Muted)})
+			out = append(out, f.Span(words, themes.Muted))
 		}
 	}
 	return out
@@ -187,19 +187,19 @@ func statusToken(status string) themes.Token {
 }
 
 // counts says how much of a file changed: lines, or sizes where lines mean nothing.
-func counts(c api.Change, p *paint.Palette) paint.Line {
+func counts(c api.Change, f paint.Frame) paint.Line {
 	switch {
 	case c.Kind != "" && c.Kind != "file":
-		return paint.Line{{Text: paint.Clean(c.Kind), Style: p.S(themes.Muted)}}
+		return paint.Line{f.Span(paint.Clean(c.Kind), themes.Muted)}
 	case c.Binary:
-		return paint.Line{{Text: "binary " + paint.Bytes(c.NewSize), Style: p.S(themes.Muted)}}
+		return paint.Line{f.Span("binary "+paint.Bytes(c.NewSize), themes.Muted)}
 	case !c.Counted:
-		return paint.Line{{Text: paint.Bytes(max(c.NewSize, c.OldSize)), Style: p.S(themes.Muted)}}
+		return paint.Line{f.Span(paint.Bytes(max(c.NewSize, c.OldSize)), themes.Muted)}
 	}
-	return lineCounts(c.Added, c.Removed, p)
+	return lineCounts(c.Added, c.Removed, f)
 }
 
-func lineCounts(plus, minus int, p *paint.Palette) paint.Line {
+func lineCounts(plus, minus int, f paint.Frame) paint.Line {
 	added, removed := "", ""
 	if plus > 0 {
 		added = "+" + strconv.Itoa(plus)
@@ -207,8 +207,5 @@ func lineCounts(plus, minus int, p *paint.Palette) paint.Line {
 	if minus > 0 {
 		removed = "−" + strconv.Itoa(minus)
 	}
-	return paint.Line{
-		{Text: fmt.Sprintf(" %4s", added), Style: p.S(themes.AddedWord)},
-		{Text: fmt.Sprintf(" %4s", removed), Style: p.S(themes.RemovedWord)},
-	}
+	return paint.Line{f.Span(fmt.Sprintf(" %4s", added), themes.AddedWord), f.Span(fmt.Sprintf(" %4s", removed), themes.RemovedWord)}
 }

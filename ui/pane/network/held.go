@@ -95,14 +95,14 @@ func heldWords(c *api.Connection, width int, since string) string {
 }
 
 // heldRow draws the row of a question.
-func heldRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, q *api.Question) {
+func heldRow(r uv.Rectangle, f paint.Frame, q *api.Question) {
 	y, x, end := r.Min.Y, r.Min.X+1, r.Max.X-1
-	x = paint.Text(dst, x, y, end, "◆ ", f.P.S(themes.Held))
+	x = f.Text(x, y, end, "◆ ", themes.Held)
 	state := heldWords(q.Connection, r.Dx(), f.Since(q.HeldAt))
 	stop := end
-	if w := paint.Width(dst, state); w+14 < end-x {
+	if w := f.Width(state); w+14 < end-x {
 		stop = end - w - 1
-		paint.Text(dst, end-w, y, end, state, f.P.S(themes.Held))
+		f.Text(end-w, y, end, state, themes.Held)
 	}
-	paint.Clip(dst, x, y, stop, paint.WhoTo(q.Connection), f.P.S(themes.Strong))
+	f.Clip(x, y, stop, paint.WhoTo(q.Connection), themes.Strong)
 }

@@ -24,11 +24,12 @@ func attempts(n int) *state.State {
 func TestOtherEventsFoldNothing(t *testing.T) {
 	const n = 5000
 	s := attempts(n)
-	p, dst, f := &Pane{State: s}, uv.NewScreenBuffer(80, 10), frame(t)
-	p.Draw(dst, dst.Bounds(), f)
+	p, dst := &Pane{State: s}, uv.NewScreenBuffer(80, 10)
+	f := frame(t, dst)
+	p.Draw(dst.Bounds(), f)
 	if got := testing.AllocsPerRun(5, func() {
 		s.Apply(api.Event{Usage: &api.Usage{}})
-		p.Draw(dst, dst.Bounds(), f)
+		p.Draw(dst.Bounds(), f)
 	}); got > n/5 {
 		t.Errorf("a frame after another event allocates %v times", got)
 	}
@@ -39,13 +40,13 @@ func TestOtherEventsFoldNothing(t *testing.T) {
 func BenchmarkLibrary(b *testing.B) {
 	const n = 5000
 	s := attempts(n)
-	f := frame(b)
 	b.Run("cells", func(b *testing.B) {
 		p := &Pane{State: s}
 		dst := uv.NewScreenBuffer(120, 12)
+		f := frame(b, dst)
 		b.ReportAllocs()
 		for b.Loop() {
-			p.Draw(dst, dst.Bounds(), f)
+			p.Draw(dst.Bounds(), f)
 		}
 	})
 	rows := make([]table.Row, n)

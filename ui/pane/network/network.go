@@ -139,15 +139,15 @@ func (p *Pane) Selected() (Fold, bool) {
 	return folds[p.List.In(len(folds))], true
 }
 
-func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+func (p *Pane) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	folds := p.rows()
-	box := paint.Box{Number: f.Number, Title: rows.Title("Network", p.filter, p.found, len(p.State.Attempts)), Focused: f.Focused, Zoomed: f.Zoomed}
+	box := paint.Box{Title: rows.Title("Network", p.filter, p.found, len(p.State.Attempts))}
 	box.Facts = p.facts(f)
 	if !p.filter.Narrows() {
 		box.Right = p.List.State(len(folds), p.List.Follows(), area.Dx(), f)
 	}
-	inner := box.Draw(dst, area, f.P)
-	p.List.Draw(dst, area, inner, len(folds), f, false, p.none(), func(r uv.Rectangle, n int) { p.row(dst, r, f, folds[n]) })
+	inner := box.Draw(area, f)
+	p.List.Draw(area, inner, len(folds), f, false, p.none(), func(r uv.Rectangle, n int) { p.row(r, f, folds[n]) })
 	return nil
 }
 
@@ -180,38 +180,38 @@ func (p *Pane) facts(f paint.Frame) (out paint.Line) {
 	return out
 }
 
-func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, fold Fold) {
+func (p *Pane) row(r uv.Rectangle, f paint.Frame, fold Fold) {
 	a := fold.Last
 	y, x, end := r.Min.Y, r.Min.X+1, r.Max.X-1
 	if fold.Question != nil {
-		heldRow(dst, r, f, fold.Question)
+		heldRow(r, f, fold.Question)
 		return
 	}
 	glyph, token, words := verdict(fold)
-	x = paint.Text(dst, x, y, end, glyph+" ", f.P.S(token))
+	x = f.Text(x, y, end, glyph+" ", token)
 	start := p.State.Session.StartedAt
 	if r.Dx() >= 34 {
 		at := "--:--"
 		if !start.IsZero() && !a.At.IsZero() {
 			at = paint.Clock(a.At.Sub(start).Truncate(time.Second))
 		}
-		x = paint.Text(dst, x, y, end, at+" ", f.P.S(themes.Muted))
+		x = f.Text(x, y, end, at+" ", themes.Muted)
 	}
-	right := paint.Line{{Text: words, Style: f.P.S(token)}}
+	right := paint.Line{f.Span(words, token)}
 	if words == "" {
 		right = traffic(f, fold, r.Dx() >= 60)
 	}
 	if fold.refused > 0 {
-		right = append(paint.Line{{Text: strconv.Itoa(fold.refused) + " refused ", Style: f.P.S(themes.Warn)}}, right...)
+		right = append(paint.Line{f.Span(strconv.Itoa(fold.refused)+" refused ", themes.Warn)}, right...)
 	}
 	if fold.Count > 1 {
-		right = append(right, paint.Span{Text: fmt.Sprintf(" ×%d", fold.Count), Style: f.P.S(themes.Info)})
+		right = append(right, f.Span(fmt.Sprintf(" ×%d", fold.Count), themes.Info))
 	}
-	w := paint.LineWidth(dst, right)
+	w := f.LineWidth(right)
 	stop := end
 	if w+14 < end-x {
 		stop = end - w - 1
-		paint.Draw(dst, end-w, y, end, right)
+		f.Line(end-w, y, end, right)
 	}
 	host := Destination(a)
 	title := f.P.S(themes.Text)
@@ -220,12 +220,12 @@ func (p *Pane) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, fold Fold) {
 	}
 	program := paint.Clean(a.Program)
 	program = program[strings.LastIndexByte(program, '/')+1:]
-	if a.Program != "" && stop-x > paint.Width(dst, host)+len(program)+3 {
-		x = paint.Text(dst, x, y, stop, host, title)
-		paint.Clip(dst, x+2, y, stop, program, f.P.S(themes.Faint))
+	if a.Program != "" && stop-x > f.Width(host)+len(program)+3 {
+		x = paint.Text(f.Screen, x, y, stop, host, title)
+		f.Clip(x+2, y, stop, program, themes.Faint)
 		return
 	}
-	paint.Clip(dst, x, y, stop, host, title)
+	paint.Clip(f.Screen, x, y, stop, host, title)
 }
 
 // traffic is a row's bytes; those of a connection that is open look alive.
@@ -239,7 +239,7 @@ func traffic(f paint.Frame, fold Fold, roomy bool) paint.Line {
 		{Text: paint.Bytes(fold.Received) + "↓", Style: st},
 	}
 	if fold.Open > 0 && roomy {
-		l = append(l, paint.Span{Text: " open", Style: f.P.S(themes.Running)})
+		l = append(l, f.Span(" open", themes.Running))
 	}
 	return l
 }

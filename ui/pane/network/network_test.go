@@ -13,8 +13,8 @@ import (
 	"stepbox/ui/state"
 )
 
-func frame(t testing.TB) paint.Frame {
-	f := cellstest.Frame(t)
+func frame(t testing.TB, dst uv.Screen) paint.Frame {
+	f := cellstest.Frame(t, dst)
 	f.Now, f.Focused, f.Number = now, true, "3"
 	return f
 }
@@ -55,7 +55,7 @@ func TestRows(t *testing.T) {
 	s.Apply(api.Event{Attempt: &api.Attempt{ID: 20, Protocol: "udp", Address: "2001:db8::1", Port: 53, Verdict: api.Ask}})
 	p := &Pane{State: &s}
 	b := uv.NewScreenBuffer(80, 10)
-	p.Draw(b, uv.Rect(0, 0, 80, 10), frame(t))
+	p.Draw(uv.Rect(0, 0, 80, 10), frame(t, b))
 	got := b.String()
 	for _, want := range []string{
 		"3 denied · 8 attempts", "✓ 01:01 api.anthropic.com:443  node", "17k↑ 98k↓ open ×2", "✗ 01:31 pastebin.com:443", "denied ×2",
@@ -80,7 +80,7 @@ func FuzzDraw(f *testing.F) {
 		s.Apply(api.Event{Attempt: &api.Attempt{ID: 2, Address: address, Program: program, Verdict: api.Allow, Open: true}})
 		p := &Pane{State: &s}
 		b := uv.NewScreenBuffer(w+4, h+4)
-		p.Draw(b, uv.Rect(2, 2, w, h), frame(t))
+		p.Draw(uv.Rect(2, 2, w, h), frame(t, b))
 		cellstest.Check(t, b, uv.Rect(2, 2, w, h))
 	})
 }
@@ -93,7 +93,7 @@ func TestNewestOnly(t *testing.T) {
 			s.Apply(api.Event{Attempt: &api.Attempt{ID: id, Protocol: "tcp", Name: "registry.example", Port: 443}})
 		}
 		b := uv.NewScreenBuffer(80, 10)
-		(&Pane{State: &s}).Draw(b, b.Bounds(), frame(t))
+		(&Pane{State: &s}).Draw(b.Bounds(), frame(t, b))
 		if got := b.String(); !strings.Contains(got, want) {
 			t.Errorf("from %d on it says\n%s", first, got)
 		}

@@ -64,7 +64,7 @@ func (l *List) State(total int, follows bool, cols int, f paint.Frame) paint.Lin
 	if cols < 64 {
 		words = ""
 	}
-	return paint.Line{{Text: mark + words, Style: f.P.S(token)}, {Text: fmt.Sprintf("  %d/%d", l.In(total)+1, total), Style: f.P.S(themes.Muted)}}
+	return paint.Line{f.Span(mark+words, token), {Text: fmt.Sprintf("  %d/%d", l.In(total)+1, total), Style: f.P.S(themes.Muted)}}
 }
 
 // Move selects another row; reaching the last one by moving down follows again.
@@ -135,9 +135,9 @@ func (l *List) Step(by, total int, has func(n int) bool) {
 // Draw draws the rows in view inside of a pane's border, marks the selected one
 // and how far the view is. row draws the n-th. Without the focus the selection is
 // marked only if it means something to other panes. Where there are no rows, it says none.
-func (l *List) Draw(dst uv.Screen, border, inside uv.Rectangle, total int, f paint.Frame, idle bool, none string, row func(r uv.Rectangle, n int)) {
+func (l *List) Draw(border, inside uv.Rectangle, total int, f paint.Frame, idle bool, none string, row func(r uv.Rectangle, n int)) {
 	if l.Area, l.total = inside, total; total == 0 || inside.Empty() {
-		paint.Paragraph(dst, inside, none, f.P.S(themes.Muted))
+		paint.Paragraph(f.Screen, inside, none, f.P.S(themes.Muted))
 		return
 	}
 	l.fit(total, inside.Dy())
@@ -149,11 +149,11 @@ func (l *List) Draw(dst uv.Screen, border, inside uv.Rectangle, total int, f pai
 		r := uv.Rect(inside.Min.X, inside.Min.Y+i, inside.Dx(), 1)
 		row(r, l.top+i)
 		if l.top+i == l.at && (f.Focused || idle) {
-			paint.Ground(dst, r, f.P.S(ground))
+			f.Ground(r, ground)
 			if f.Focused {
-				paint.Point(dst, r.Min)
+				paint.Point(f.Screen, r.Min)
 			}
 		}
 	}
-	paint.Scrollbar(dst, border.Max.X-1, inside, l.top, total, f.P.S(bar))
+	f.Scrollbar(border.Max.X-1, inside, l.top, total, bar)
 }

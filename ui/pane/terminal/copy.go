@@ -296,19 +296,19 @@ func (c *Copy) SelectAt(at uv.Position, line bool) {
 }
 
 // drawCopy draws what is in view: what was found and what is selected on it.
-func (p *Pane) drawCopy(dst uv.Screen, f paint.Frame) (cursor *tea.Cursor, right paint.Line) {
+func (p *Pane) drawCopy(f paint.Frame) (cursor *tea.Cursor, right paint.Line) {
 	c := p.Copy
 	if c.height != p.inner.Dy() {
 		c.height = max(1, p.inner.Dy())
 		c.top = max(0, min(c.top, c.n-c.height))
 		c.show()
 	}
-	c.draw(&sieve{Screen: dst, area: p.inner}, p.inner, c.top)
+	c.draw(&sieve{Screen: f.Screen, area: p.inner}, p.inner, c.top)
 	rows := func(first, last int, columns func(n int) (from, to int), st uv.Style) {
 		for n := max(first, c.top); n <= min(last, c.top+c.height-1); n++ {
 			from, to := columns(n)
 			y := p.inner.Min.Y + n - c.top
-			paint.Dim(dst, uv.Rect(p.inner.Min.X+from, y, to-from, 1).Intersect(p.inner), st) // over whatever colours the agent has there
+			paint.Dim(f.Screen, uv.Rect(p.inner.Min.X+from, y, to-from, 1).Intersect(p.inner), st) // over whatever colours the agent has there
 		}
 	}
 	for i, h := range c.find.hits {
@@ -334,29 +334,29 @@ func (p *Pane) drawCopy(dst uv.Screen, f paint.Frame) (cursor *tea.Cursor, right
 }
 
 // marks show, in the border, where actions began.
-func (p *Pane) marks(dst uv.Screen, f paint.Frame) {
+func (p *Pane) marks(f paint.Frame) {
 	for _, m := range p.Copy.Marks {
 		if y := m.At - p.Copy.top; y >= 0 && y < p.inner.Dy() {
-			paint.Text(dst, p.inner.Min.X-1, p.inner.Min.Y+y, p.inner.Min.X, "▸", f.P.S(themes.Info))
+			f.Text(p.inner.Min.X-1, p.inner.Min.Y+y, p.inner.Min.X, "▸", themes.Info)
 		}
 	}
 }
 
 // facts say where the reading is.
 func (c *Copy) facts(f paint.Frame) paint.Line {
-	out := paint.Line{{Text: fmt.Sprintf("copy mode  %d/%d", c.cur.Y+1, c.n), Style: f.P.S(themes.Warn)}}
+	out := paint.Line{f.Span(fmt.Sprintf("copy mode  %d/%d", c.cur.Y+1, c.n), themes.Warn)}
 	if i := slices.IndexFunc(c.Marks, func(m link.Mark) bool { return m.At > c.cur.Y }); i != 0 && len(c.Marks) > 0 {
 		if i < 0 {
 			i = len(c.Marks)
 		}
-		out = slices.Insert(out, 0, paint.Span{Text: fmt.Sprintf("#%d  ", c.Marks[i-1].Action), Style: f.P.S(themes.Info)})
+		out = slices.Insert(out, 0, f.Span(fmt.Sprintf("#%d  ", c.Marks[i-1].Action), themes.Info))
 	}
 	return out
 }
 
 // foot is the search, at the pane's lower edge: the line that is being typed, or how many
 // places there are.
-func (p *Pane) foot(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
+func (p *Pane) foot(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	c := p.Copy
 	sign := "/"
 	if c.find.back {
@@ -368,11 +368,11 @@ func (p *Pane) foot(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor
 	}
 	if c.asked == nil {
 		if c.find.words != "" {
-			paint.Clip(dst, x, y, end, " "+sign+c.find.words+"  "+c.find.count()+" ", f.P.S(themes.Info))
+			f.Clip(x, y, end, " "+sign+c.find.words+"  "+c.find.count()+" ", themes.Info)
 		}
 		return nil
 	}
 	words := " " + c.find.count() + " "
-	paint.Right(dst, x, y, end, paint.Line{{Text: words, Style: f.P.S(themes.Info)}})
-	return c.asked.Draw(dst, paint.Text(dst, x, y, end, sign, f.P.S(themes.Key)), y, max(x+8, end-len(words)-1), f.P, "type what to find")
+	f.Right(x, y, end, paint.Line{f.Span(words, themes.Info)})
+	return c.asked.Draw(f, f.Text(x, y, end, sign, themes.Key), y, max(x+8, end-len(words)-1), "type what to find")
 }

@@ -133,13 +133,13 @@ func TestCopyModeStandsStill(t *testing.T) {
 	p, l := pane(t, emulator, lines(26), 30, 5)
 	s := uv.NewScreenBuffer(60, 7)
 	area := uv.Rect(0, 0, 60, 7)
-	p.Draw(s, area, frame(t))
+	p.Draw(area, frame(t, s))
 	p.Read(l.Still(p.Screen))
 	p.Copy.Marks = []link.Mark{{Action: 7, At: 15}}
 	press(t, p.Copy, "ctrl+u", "ctrl+u", "ctrl+u", "ctrl+u", "/", "p", "enter")
 	for range 2 {
 		s.Clear()
-		c := p.Draw(s, area, frame(t))
+		c := p.Draw(area, frame(t, s))
 		for _, words := range []string{"line p", "#7  copy mode  16/26", "▸line p", "/p  1 of 1"} {
 			if got := s.String(); !strings.Contains(got, words) {
 				t.Errorf("%q isn't to be seen:\n%s", words, got)
@@ -157,7 +157,7 @@ func TestCopyModeStandsStill(t *testing.T) {
 	}
 	p.Copy = nil
 	s.Clear()
-	p.Draw(s, area, frame(t))
+	p.Draw(area, frame(t, s))
 	if !strings.Contains(s.String(), "new 2999") {
 		t.Error("it doesn't go on")
 	}
@@ -174,14 +174,14 @@ func TestCopyModeHostile(t *testing.T) {
 			p := &Pane{Copy: c}
 			for _, k := range strings.Fields("v g G w b e $ 0 ctrl+u ctrl+d ctrl+v ] [ o / x") {
 				press(t, c, k)
-				p.Draw(s, area, frame(t))
+				p.Draw(area, frame(t, s))
 				cellstest.Check(t, s, area)
 			}
 			press(t, c, "enter", "N", "V", "y")
 			c.Scroll(-99)
 			c.Select(0, c.At(-9, -9), c.At(99, 99))
 			c.Text()
-			p.Draw(s, area, frame(t))
+			p.Draw(area, frame(t, s))
 			cellstest.Check(t, s, area)
 		}
 	}

@@ -52,37 +52,37 @@ func (p *Pane) Read(still link.Emulator, marks []link.Mark) {
 
 // Draw draws the border and the screen in it, and returns the agent's cursor
 // when the pane has the focus.
-func (p *Pane) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	box := paint.Box{Number: f.Number, Title: "Terminal", Focused: f.Focused, Zoomed: f.Zoomed}
+func (p *Pane) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	box := paint.Box{Title: "Terminal"}
 	if p.title != "" {
-		box.Facts = paint.Line{{Text: paint.Shorten(dst, p.title, max(0, area.Dx()-30)), Style: f.P.S(themes.Muted)}}
+		box.Facts = paint.Line{f.Span(f.Shorten(p.title, max(0, area.Dx()-30)), themes.Muted)}
 	}
 	p.inner = area.Inset(1)
 	if p.Copy != nil {
 		var cursor *tea.Cursor
-		cursor, box.Right = p.drawCopy(dst, f)
-		box.Draw(dst, area, f.P)
-		p.marks(dst, f)
-		return cmp.Or(p.foot(dst, area, f), cursor)
+		cursor, box.Right = p.drawCopy(f)
+		box.Draw(area, f)
+		p.marks(f)
+		return cmp.Or(p.foot(area, f), cursor)
 	}
 	var cursor *tea.Cursor
 	var cols, rows int
 	drawn := p.Screen.Seen(func(e link.Emulator) {
 		p.title = strings.TrimSpace(paint.Clean(e.Title()))
 		cols, rows = e.Size()
-		origin := p.blit(dst, e, cols, rows)
+		origin := p.blit(f.Screen, e, cols, rows)
 		p.first = origin.Y
 		if f.Focused && !p.ReadOnly {
 			cursor = place(e.Cursor(), p.inner, origin)
 		}
 	})
 	if drawn && (cols != p.inner.Dx() || rows != p.inner.Dy()) && box.Right == nil {
-		box.Right = paint.Line{{Text: fmt.Sprintf("%d×%d", cols, rows), Style: f.P.S(themes.Muted)}}
+		box.Right = paint.Line{f.Span(fmt.Sprintf("%d×%d", cols, rows), themes.Muted)}
 	}
-	box.Draw(dst, area, f.P)
+	box.Draw(area, f)
 	if !drawn && p.Waiting != "" {
-		x := p.inner.Min.X + max(0, (p.inner.Dx()-paint.Width(dst, p.Waiting))/2)
-		paint.Clip(dst, x, p.inner.Min.Y+p.inner.Dy()/2, p.inner.Max.X, p.Waiting, f.P.S(themes.Muted))
+		x := p.inner.Min.X + max(0, (p.inner.Dx()-f.Width(p.Waiting))/2)
+		f.Clip(x, p.inner.Min.Y+p.inner.Dy()/2, p.inner.Max.X, p.Waiting, themes.Muted)
 	}
 	return cursor
 }

@@ -138,8 +138,8 @@ func pane(t *testing.T, newEmu link.NewEmulator, keyframe string, cols, rows int
 	return &Pane{Screen: &l.Screen}, l
 }
 
-func frame(t testing.TB) paint.Frame {
-	f := cellstest.Frame(t)
+func frame(t testing.TB, dst uv.Screen) paint.Frame {
+	f := cellstest.Frame(t, dst)
 	f.Focused, f.Number = true, "1"
 	return f
 }
@@ -149,7 +149,7 @@ func TestHostileEmulator(t *testing.T) {
 	for _, size := range [][2]int{{60, 20}, {20, 5}, {3, 3}, {2, 2}, {0, 0}} {
 		s := uv.NewScreenBuffer(size[0]+4, size[1]+4)
 		area := uv.Rect(2, 2, size[0], size[1])
-		if c := p.Draw(s, area, frame(t)); c != nil {
+		if c := p.Draw(area, frame(t, s)); c != nil {
 			t.Errorf("a cursor outside of the screen is drawn at %v", c.Position)
 		}
 		cellstest.Check(t, s, area)
@@ -172,12 +172,12 @@ func lines(n int) string {
 func TestLargerScreen(t *testing.T) {
 	p, _ := pane(t, emulator, lines(20), 100, 20)
 	s := uv.NewScreenBuffer(32, 7)
-	c := p.Draw(s, uv.Rect(0, 0, 32, 7), frame(t))
+	c := p.Draw(uv.Rect(0, 0, 32, 7), frame(t, s))
 	if got := s.String(); !strings.Contains(got, "line t") || !strings.Contains(got, "100×20") || c == nil || c.Y != 5 {
 		t.Errorf("cursor %+v:\n%s", c, got)
 	}
 	p.ReadOnly = true
-	if c := p.Draw(s, uv.Rect(0, 0, 32, 7), frame(t)); c != nil {
+	if c := p.Draw(uv.Rect(0, 0, 32, 7), frame(t, s)); c != nil {
 		t.Error("a past session has a cursor")
 	}
 }

@@ -21,26 +21,26 @@ import (
 const beside = 120
 
 // Draw draws the screen, and returns the cursor of a line that is typed.
-func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Cursor {
-	s.bar(dst, uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1), f)
+func (s *Screen) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	s.bar(uv.Rect(area.Min.X, area.Min.Y, area.Dx(), 1), f)
 	body := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), area.Dy()-2)
 	s.inbox.whole, s.boxes = false, s.boxes[:0]
-	defer func() { s.drag.Draw(dst, f.P) }()
+	defer func() { s.drag.Draw(f.Screen, f.P) }()
 	s.inbox.blind = layout.KindOf(area.Dx(), area.Dy()) == layout.TooSmall
 	if body.Dy() < 4 {
 		return nil
 	}
 	var cursor *tea.Cursor
 	if s.search.open || s.search.narrowed() || s.search.sort != 0 {
-		cursor = s.line(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), 1), f)
+		cursor = s.line(uv.Rect(body.Min.X, body.Min.Y, body.Dx(), 1), f)
 		body.Min.Y++
 	}
 	if h := s.inbox.height(body); h > 0 {
-		s.boxes = append(s.boxes, s.inbox.draw(dst, uv.Rect(body.Min.X, body.Min.Y, body.Dx(), h), f))
+		s.boxes = append(s.boxes, s.inbox.draw(uv.Rect(body.Min.X, body.Min.Y, body.Dx(), h), f))
 		body.Min.Y += h
 	}
 	list, side := body, uv.Rectangle{}
-	switch wide := area.Dx() >= beside && paint.SignsOf(dst) != paint.Words; {
+	switch wide := area.Dx() >= beside && paint.SignsOf(f.Screen) != paint.Words; {
 	case wide && !s.preview:
 		w := max(44, body.Dx()*3/8)
 		list.Max.X -= w
@@ -49,46 +49,44 @@ func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) *tea.Curs
 		list, side = uv.Rectangle{}, body
 	}
 	if !list.Empty() {
-		s.lists(dst, list, f, side.Empty())
+		s.lists(list, f, side.Empty())
 	}
 	if !side.Empty() {
-		s.beside(dst, side, f)
+		s.beside(side, f)
 	}
-	s.foot(dst, uv.Rect(area.Min.X, area.Max.Y-1, area.Dx(), 1), f)
+	s.foot(uv.Rect(area.Min.X, area.Max.Y-1, area.Dx(), 1), f)
 	if d := s.dialogs.Top(); d != nil {
 		under := uv.Rect(area.Min.X, area.Min.Y+1, area.Dx(), max(1, area.Dy()-2))
 		if s.inbox.about != "" && body.Dy() >= 10 {
 			under = body // what else is held stays in view
 		}
 		f.Wait = max(0, s.inbox.desk.Guard.Wait(s.cfg.Now()))
-		paint.Behind(dst, under, f.P.S(themes.Faint))
+		f.Behind(under, themes.Faint)
 		f.Focused = true
-		if rows := d.Dock(dst, under.Dx()); rows > 0 && s.inbox.about != "" {
+		if rows := d.Dock(f.Screen, under.Dx()); rows > 0 && s.inbox.about != "" {
 			under.Max.Y = min(under.Max.Y, under.Min.Y+rows) // no more than it needs
 		}
-		cursor = d.Draw(dst, under, f)
+		cursor = d.Draw(under, f)
 	}
 	return cursor
 }
 
-func (s *Screen) bar(dst uv.Screen, top uv.Rectangle, f paint.Frame) {
-	p := f.P
-	paint.Fill(dst, top, p.S(themes.Bar))
-	x := paint.Text(dst, top.Min.X, top.Min.Y, top.Max.X, " stepbox ", p.S(themes.Brand))
-	paint.Text(dst, x+1, top.Min.Y, top.Max.X, "sessions", p.S(themes.Bar))
+func (s *Screen) bar(top uv.Rectangle, f paint.Frame) {
+	f.Fill(top, themes.Bar)
+	x := f.Text(top.Min.X, top.Min.Y, top.Max.X, " stepbox ", themes.Brand)
+	f.Text(x+1, top.Min.Y, top.Max.X, "sessions", themes.Bar)
 	right := paint.Line{}
 	if n := s.Held(); n > 0 {
-		right = append(right, paint.Span{Text: fmt.Sprintf("◆ %d held", n), Style: p.On(themes.Held, themes.Bar)}, paint.Span{Text: "  ", Style: p.S(themes.Bar)})
+		right = append(right, paint.Span{Text: fmt.Sprintf("◆ %d held", n), Style: f.P.On(themes.Held, themes.Bar)}, f.Span("  ", themes.Bar))
 	}
 	if s.cfg.Version != "" && top.Dx() > 50 {
-		right = append(right, paint.Span{Text: s.cfg.Version, Style: p.S(themes.BarMuted)})
+		right = append(right, f.Span(s.cfg.Version, themes.BarMuted))
 	}
-	paint.Right(dst, x+10, top.Min.Y, top.Max.X-1, right)
+	f.Right(x+10, top.Min.Y, top.Max.X-1, right)
 }
 
 // line draws what the list is narrowed by, and its order.
-func (s *Screen) line(dst uv.Screen, r uv.Rectangle, f paint.Frame) *tea.Cursor {
-	p := f.P
+func (s *Screen) line(r uv.Rectangle, f paint.Frame) *tea.Cursor {
 	words := orders[s.search.sort].words
 	if s.search.here {
 		words = "this folder · " + words
@@ -99,9 +97,9 @@ func (s *Screen) line(dst uv.Screen, r uv.Rectangle, f paint.Frame) *tea.Cursor 
 	case s.Reading():
 		words = "searching… · " + words
 	}
-	end := paint.Right(dst, r.Min.X+20, r.Min.Y, r.Max.X-1, paint.Line{{Text: words, Style: p.S(themes.Muted)}}) - 1
-	paint.Text(dst, r.Min.X+1, r.Min.Y, end, "/", p.S(themes.Key))
-	cursor := s.search.line.Draw(dst, r.Min.X+3, r.Min.Y, end, p, hint)
+	end := f.Right(r.Min.X+20, r.Min.Y, r.Max.X-1, paint.Line{f.Span(words, themes.Muted)}) - 1
+	f.Text(r.Min.X+1, r.Min.Y, end, "/", themes.Key)
+	cursor := s.search.line.Draw(f, r.Min.X+3, r.Min.Y, end, hint)
 	if !s.search.open {
 		return nil
 	}
@@ -111,7 +109,7 @@ func (s *Screen) line(dst uv.Screen, r uv.Rectangle, f paint.Frame) *tea.Cursor 
 // lists draws the live sessions and the past ones; where one state was asked for,
 // those that are in it. What is left below them shows the selected one's last lines, unless
 // they are shown elsewhere.
-func (s *Screen) lists(dst uv.Screen, area uv.Rectangle, f paint.Frame, alone bool) {
+func (s *Screen) lists(area uv.Rectangle, f paint.Frame, alone bool) {
 	title := "Past"
 	if state := s.past.state; state != "" {
 		title = strings.ToUpper(state[:1]) + state[1:]
@@ -126,16 +124,16 @@ func (s *Screen) lists(dst uv.Screen, area uv.Rectangle, f paint.Frame, alone bo
 			n = two
 		}
 		live.Max.Y = area.Min.Y + 2 + min(n, most)
-		s.liveBox(dst, live, f)
+		s.liveBox(live, f)
 		area.Min.Y = live.Max.Y
 	}
 	if area.Dy() < 3 {
 		return
 	}
-	if need := s.past.total*s.high() + 3 + len(s.past.notes); alone && s.past.read && area.Dy()-need >= 6 && s.lastLines(dst, uv.Rect(area.Min.X, area.Min.Y+need, area.Dx(), area.Dy()-need), f) {
+	if need := s.past.total*s.high() + 3 + len(s.past.notes); alone && s.past.read && area.Dy()-need >= 6 && s.lastLines(uv.Rect(area.Min.X, area.Min.Y+need, area.Dx(), area.Dy()-need), f) {
 		area.Max.Y = area.Min.Y + need
 	}
-	s.pastBox(dst, area, f, title)
+	s.pastBox(area, f, title)
 }
 
 // high is how many lines a past session has.
@@ -147,24 +145,26 @@ func (s *Screen) high() int {
 }
 
 // lastLines shows the end of the selected session's screen, if it is known.
-func (s *Screen) lastLines(dst uv.Screen, area uv.Rectangle, f paint.Frame) bool {
+func (s *Screen) lastLines(area uv.Rectangle, f paint.Frame) bool {
 	x, ok := s.current()
 	if !ok || s.shown.id != x.Session.ID || s.shown.screen == nil {
 		return false
 	}
-	inner := paint.Box{Title: "Screen of " + paint.Clean(name(x.Session))}.Draw(dst, area, f.P)
+	f.Focused = false
+	inner := paint.Box{Title: "Screen of " + paint.Clean(name(x.Session))}.Draw(area, f)
 	s.boxes = append(s.boxes, inner)
-	terminal.Show(dst, inner, s.shown.screen)
+	terminal.Show(f.Screen, inner, s.shown.screen)
 	return true
 }
 
 // box draws a list's border, and words in place of rows where there are none.
-func (s *Screen) box(dst uv.Screen, area uv.Rectangle, f paint.Frame, title string, n int, here bool, none string) uv.Rectangle {
-	box := paint.Box{Title: title, Focused: f.Focused && here && n > 0}
+func (s *Screen) box(area uv.Rectangle, f paint.Frame, title string, n int, here bool, none string) uv.Rectangle {
+	f.Focused = f.Focused && here && n > 0
+	box := paint.Box{Title: title}
 	if n > 0 {
-		box.Facts = paint.Line{{Text: paint.Count(n, "session", "sessions"), Style: f.P.S(themes.Muted)}}
+		box.Facts = paint.Line{f.Span(paint.Count(n, "session", "sessions"), themes.Muted)}
 	}
-	inner := box.Draw(dst, area, f.P)
+	inner := box.Draw(area, f)
 	s.boxes = append(s.boxes, inner)
 	if n > 0 || inner.Empty() {
 		return inner
@@ -172,11 +172,11 @@ func (s *Screen) box(dst uv.Screen, area uv.Rectangle, f paint.Frame, title stri
 	if !s.past.read {
 		none = "reading the record…"
 	}
-	paint.Clip(dst, inner.Min.X+1, inner.Min.Y, inner.Max.X, none, f.P.S(themes.Muted))
+	f.Clip(inner.Min.X+1, inner.Min.Y, inner.Max.X, none, themes.Muted)
 	return uv.Rectangle{}
 }
 
-func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
+func (s *Screen) liveBox(area uv.Rectangle, f paint.Frame) {
 	none := "no agent runs now: "
 	switch {
 	case s.search.narrowed():
@@ -190,13 +190,13 @@ func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 		none += "stepbox run starts one"
 	}
 	here := s.at < len(s.live)
-	inner := s.box(dst, area, f, "Live", len(s.live), here && !s.inbox.here, none)
+	inner := s.box(area, f, "Live", len(s.live), here && !s.inbox.here, none)
 	if inner.Empty() {
 		return
 	}
-	cols := columns(fitted(dst, liveColumns[:], s.live), inner.Dx())
+	cols := columns(fitted(f.Screen, liveColumns[:], s.live), inner.Dx())
 	if inner.Dy() > 1 {
-		heads(dst, uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), 1), f, cols)
+		heads(uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), 1), f, cols)
 		inner.Min.Y++
 	}
 	high := 1
@@ -212,22 +212,22 @@ func (s *Screen) liveBox(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 		found := s.live[top+i]
 		x, u := s.now(found.Session)
 		l := line{x, u, f.Now}
-		l.row(dst, row, f, cols)
+		l.row(row, f, cols)
 		switch {
 		case high > 1 && s.past.two:
-			s.hitRow(dst, row, f, found, top+i == s.at)
+			s.hitRow(row, f, found, top+i == s.at)
 		case high > 1:
-			s.secondRow(dst, uv.Rect(row.Min.X, row.Min.Y+1, row.Dx(), 1), f, l, cols)
+			s.secondRow(uv.Rect(row.Min.X, row.Min.Y+1, row.Dx(), 1), f, l, cols)
 		}
 		if top+i == s.at {
-			paint.Ground(dst, row, f.P.S(themes.Selected))
-			paint.Point(dst, row.Min)
+			f.Ground(row, themes.Selected)
+			paint.Point(f.Screen, row.Min)
 		}
 	}
-	paint.Scrollbar(dst, area.Max.X-1, inner, top, len(s.live), f.P.S(themes.Border))
+	f.Scrollbar(area.Max.X-1, inner, top, len(s.live), themes.Border)
 }
 
-func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title string) {
+func (s *Screen) pastBox(area uv.Rectangle, f paint.Frame, title string) {
 	none := "no past sessions yet: what agents did stays here, to be read and undone"
 	if s.search.narrowed() {
 		none = "none like that: esc lists all"
@@ -236,17 +236,17 @@ func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title 
 		none = "none so far"
 	}
 	at := s.at - len(s.live)
-	inner := s.box(dst, area, f, title, s.past.total, at >= 0 && !s.inbox.here, none)
+	inner := s.box(area, f, title, s.past.total, at >= 0 && !s.inbox.here, none)
 	if inner.Empty() {
 		return
 	}
 	if len(s.past.notes) > 0 {
 		note := uv.Rect(inner.Min.X, inner.Max.Y-1, inner.Dx(), 1)
-		paint.Clip(dst, note.Min.X+1, note.Min.Y, note.Max.X, "! "+strings.Join(s.past.notes, "; "), f.P.S(themes.Warn))
+		f.Clip(note.Min.X+1, note.Min.Y, note.Max.X, "! "+strings.Join(s.past.notes, "; "), themes.Warn)
 		inner.Max.Y--
 	}
-	cols := columns(fitted(dst, pastColumns[:], s.past.found), inner.Dx())
-	heads(dst, uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), 1), f, cols)
+	cols := columns(fitted(f.Screen, pastColumns[:], s.past.found), inner.Dx())
+	heads(uv.Rect(inner.Min.X, inner.Min.Y, inner.Dx(), 1), f, cols)
 	inner.Min.Y++
 	high := s.high()
 	s.view = max(1, inner.Dy()/high)
@@ -258,24 +258,24 @@ func (s *Screen) pastBox(dst uv.Screen, area uv.Rectangle, f paint.Frame, title 
 		row := uv.Rect(inner.Min.X, inner.Min.Y+i*high, inner.Dx(), min(high, inner.Dy()-i*high))
 		found, ok := s.past.row(s.top + i)
 		if !ok {
-			paint.Text(dst, row.Min.X+1, row.Min.Y, row.Max.X, "…", f.P.S(themes.Faint))
+			f.Text(row.Min.X+1, row.Min.Y, row.Max.X, "…", themes.Faint)
 			continue
 		}
-		line{x: found.Session, now: f.Now}.row(dst, row, f, cols)
+		line{x: found.Session, now: f.Now}.row(row, f, cols)
 		if row.Dy() > 1 {
-			s.hitRow(dst, row, f, found, s.top+i == at)
+			s.hitRow(row, f, found, s.top+i == at)
 		}
 		if s.top+i == at {
-			paint.Ground(dst, row, f.P.S(themes.Selected))
-			paint.Point(dst, row.Min)
+			f.Ground(row, themes.Selected)
+			paint.Point(f.Screen, row.Min)
 		}
 	}
-	paint.Scrollbar(dst, area.Max.X-1, inner, s.top, s.past.total, f.P.S(themes.Border))
+	f.Scrollbar(area.Max.X-1, inner, s.top, s.past.total, themes.Border)
 }
 
 // hitRow draws where a text was found in a session: the selected place of the
 // selected one, the first of others.
-func (s *Screen) hitRow(dst uv.Screen, row uv.Rectangle, f paint.Frame, found api.Found, selected bool) {
+func (s *Screen) hitRow(row uv.Rectangle, f paint.Frame, found api.Found, selected bool) {
 	if len(found.Hits) == 0 {
 		return
 	}
@@ -287,8 +287,8 @@ func (s *Screen) hitRow(dst uv.Screen, row uv.Rectangle, f paint.Frame, found ap
 		h, _ = s.hit(found)
 		n = fmt.Sprintf("%d of %d", min(s.place, len(s.hits(found))-1)+1, len(s.hits(found)))
 	}
-	p, y := f.P, row.Min.Y+1
-	end := paint.Right(dst, row.Min.X+20, y, row.Max.X-1, paint.Line{{Text: n, Style: p.S(themes.Muted)}}) - 2
+	y := row.Min.Y + 1
+	end := f.Right(row.Min.X+20, y, row.Max.X-1, paint.Line{f.Span(n, themes.Muted)}) - 2
 	at := string(h.Kind)
 	if h.Action > 0 {
 		at += fmt.Sprintf(" #%d", h.Action)
@@ -296,12 +296,11 @@ func (s *Screen) hitRow(dst uv.Screen, row uv.Rectangle, f paint.Frame, found ap
 	if h.Kind != api.HitLabel {
 		at += " " + paint.Long(h.Offset)
 	}
-	x := paint.Clip(dst, row.Min.X+3, y, end, at+"  ", p.S(themes.Muted))
-	paint.Clip(dst, x, y, end, h.Text, p.S(themes.Text))
+	x := f.Clip(row.Min.X+3, y, end, at+"  ", themes.Muted)
+	f.Clip(x, y, end, h.Text, themes.Text)
 }
 
-func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
-	p := f.P
+func (s *Screen) foot(r uv.Rectangle, f paint.Frame) {
 	x := r.Min.X + 1
 	words, token := s.Notice, themes.Info
 	if s.Starting {
@@ -315,7 +314,7 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		scope = []keys.Scope{keys.Inbox}
 	}
 	if s.dialogs.Top() != nil { // it has its own keys
-		paint.Clip(dst, x, r.Min.Y, r.Max.X-1, words, p.S(token))
+		f.Clip(x, r.Min.Y, r.Max.X-1, words, token)
 		return
 	}
 	var hints, last []paint.Hint // how more is found, and the way out: these aren't cut off
@@ -332,21 +331,21 @@ func (s *Screen) foot(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 			}
 		}
 	}
-	end := r.Max.X - 1 - paint.HintsWidth(dst, last)
-	for at := 0; at >= 0 && x+paint.Width(dst, words) > end-2; { // next steps go before the way out does
+	end := r.Max.X - 1 - f.HintsWidth(last)
+	for at := 0; at >= 0 && x+f.Width(words) > end-2; { // next steps go before the way out does
 		if at = strings.LastIndex(words, " · "); at >= 0 {
 			words = words[:at]
 		}
 	}
-	if x+paint.Width(dst, words) > end-2 && len(last) > 1 {
+	if x+f.Width(words) > end-2 && len(last) > 1 {
 		last = last[:1] // help is always there
-		end = r.Max.X - 1 - paint.HintsWidth(dst, last)
+		end = r.Max.X - 1 - f.HintsWidth(last)
 	}
 	if words != "" {
-		x = paint.Clip(dst, x, r.Min.Y, end-2, words, p.S(token)) + 3
+		x = f.Clip(x, r.Min.Y, end-2, words, token) + 3
 	}
-	p.Hints(dst, end, r.Min.Y, r.Max.X-1, themes.Text, last)
-	p.Hints(dst, x, r.Min.Y, end-2, themes.Text, hints)
+	f.Hints(end, r.Min.Y, r.Max.X-1, themes.Text, last)
+	f.Hints(x, r.Min.Y, end-2, themes.Text, hints)
 }
 
 // hintOf is what the last line says of a key, if it does something now.

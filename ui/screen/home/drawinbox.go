@@ -24,52 +24,53 @@ func (b *inbox) height(area uv.Rectangle) int {
 }
 
 // draw draws the list, and returns where its rows are.
-func (b *inbox) draw(dst uv.Screen, area uv.Rectangle, f paint.Frame) uv.Rectangle {
-	box := paint.Box{Title: "Held in all sessions", Focused: f.Focused && b.here && b.dialogs.Top() == nil, Facts: paint.Line{{Text: paint.Count(len(b.entries), "question", "questions"), Style: f.P.S(themes.Held)}}}
+func (b *inbox) draw(area uv.Rectangle, f paint.Frame) uv.Rectangle {
+	f.Focused = f.Focused && b.here && b.dialogs.Top() == nil
+	box := paint.Box{Title: "Held in all sessions", Facts: paint.Line{f.Span(paint.Count(len(b.entries), "question", "questions"), themes.Held)}}
 	if len(b.entries) == 0 {
 		box.Facts = nil
 	}
-	inner := box.Draw(dst, area, f.P)
+	inner := box.Draw(area, f)
 	if len(b.entries) == 0 {
-		paint.Clip(dst, inner.Min.X+1, inner.Min.Y, inner.Max.X, "nothing is held: what comes in a moment is asked here", f.P.S(themes.Muted))
+		f.Clip(inner.Min.X+1, inner.Min.Y, inner.Max.X, "nothing is held: what comes in a moment is asked here", themes.Muted)
 		return inner
 	}
 	top := max(0, b.cursor-inner.Dy()+1)
 	for i := range min(inner.Dy(), len(b.entries)-top) {
 		row := uv.Rect(inner.Min.X, inner.Min.Y+i, inner.Dx(), 1)
-		whole := b.row(dst, row, f, b.entries[top+i])
+		whole := b.row(row, f, b.entries[top+i])
 		if top+i == b.cursor {
 			b.whole = whole
 			if b.here {
-				paint.Ground(dst, row, f.P.S(themes.Selected))
-				paint.Point(dst, row.Min)
+				f.Ground(row, themes.Selected)
+				paint.Point(f.Screen, row.Min)
 			}
 		}
 	}
-	paint.Scrollbar(dst, area.Max.X-1, inner, top, len(b.entries), f.P.S(themes.Border))
+	f.Scrollbar(area.Max.X-1, inner, top, len(b.entries), themes.Border)
 	return inner
 }
 
 // row draws a question's row, and says whether all of what is asked is in it.
-func (b *inbox) row(dst uv.Screen, r uv.Rectangle, f paint.Frame, e heldRow) bool {
-	p, y, end := f.P, r.Min.Y, r.Max.X-1
+func (b *inbox) row(r uv.Rectangle, f paint.Frame, e heldRow) bool {
+	y, end := r.Min.Y, r.Max.X-1
 	first := e.refs[0]
-	x := paint.Text(dst, r.Min.X+1, y, end, "◆"+f.Since(e.q.HeldAt), p.S(themes.Held)) + 2
+	x := f.Text(r.Min.X+1, y, end, "◆"+f.Since(e.q.HeldAt), themes.Held) + 2
 	right := paint.Line{}
 	switch n := len(e.refs); {
 	case b.desk.Pending(first):
-		right = paint.Line{{Text: "answering…", Style: p.S(themes.Info)}}
+		right = paint.Line{f.Span("answering…", themes.Info)}
 	case n > 1:
-		right = paint.Line{{Text: fmt.Sprintf("%d×", n), Style: p.S(themes.Info)}}
+		right = paint.Line{f.Span(fmt.Sprintf("%d×", n), themes.Info)}
 	}
-	end = paint.Right(dst, x, y, end, right) - 1
+	end = f.Right(x, y, end, right) - 1
 	whose := fmt.Sprintf("%s #%d", paint.Clean(name(b.of[first.Session].Session)), e.q.Action)
 	room := min(26, max(10, r.Dx()/4))
-	paint.Clip(dst, x, y, x+room, whose, p.S(themes.Strong))
+	f.Clip(x, y, x+room, whose, themes.Strong)
 	x += room + 1
 	text := wants(e.q)
-	paint.Clip(dst, x, y, end, text, p.S(themes.Text))
-	return paint.Width(dst, text) <= end-x
+	f.Clip(x, y, end, text, themes.Text)
+	return f.Width(text) <= end-x
 }
 
 // wants is what is asked about, in a row.

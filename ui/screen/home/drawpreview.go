@@ -16,19 +16,20 @@ import (
 )
 
 // beside draws what is known of the selected session.
-func (s *Screen) beside(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
+func (s *Screen) beside(area uv.Rectangle, f paint.Frame) {
 	found, ok := s.current()
 	x, u := s.now(found.Session)
+	f.Focused = false
 	box := paint.Box{Title: "Preview"}
 	if ok {
 		box.Title = paint.Clean(name(x))
 	}
-	inner := box.Draw(dst, area, f.P)
+	inner := box.Draw(area, f)
 	s.boxes = append(s.boxes, inner)
 	if !ok || inner.Empty() {
 		return
 	}
-	d := sheet{dst: dst, r: uv.Rect(inner.Min.X+1, inner.Min.Y, inner.Dx()-2, inner.Dy()), f: f}
+	d := sheet{r: uv.Rect(inner.Min.X+1, inner.Min.Y, inner.Dx()-2, inner.Dy()), f: f}
 	d.about(x)
 	if x.Live() {
 		d.lives(x, u, s.of[x.ID])
@@ -46,20 +47,19 @@ func (s *Screen) beside(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 		return
 	}
 	d.head("Screen")
-	terminal.Show(dst, d.r, p.screen)
+	terminal.Show(f.Screen, d.r, p.screen)
 }
 
 // sheet draws one row below the other into what is left of an area.
 type sheet struct {
-	dst uv.Screen
-	r   uv.Rectangle // what is left
-	f   paint.Frame
+	r uv.Rectangle // what is left
+	f paint.Frame
 }
 
 // text draws a row; what comes after the bottom is left out.
 func (d *sheet) text(s string, k themes.Token) {
 	if d.r.Dy() > 0 {
-		paint.Clip(d.dst, d.r.Min.X, d.r.Min.Y, d.r.Max.X, s, d.f.P.S(k))
+		d.f.Clip(d.r.Min.X, d.r.Min.Y, d.r.Max.X, s, k)
 		d.r.Min.Y++
 	}
 }
@@ -76,9 +76,9 @@ func (d *sheet) head(s string) {
 
 // hints draws keys and what they do.
 func (d *sheet) hints(all []paint.Hint) {
-	for _, l := range paint.WrapHints(d.dst, all, d.r.Dx()) {
+	for _, l := range paint.WrapHints(d.f.Screen, all, d.r.Dx()) {
 		if d.r.Dy() > 0 {
-			d.f.P.Hints(d.dst, d.r.Min.X, d.r.Min.Y, d.r.Max.X, themes.Text, l)
+			d.f.Hints(d.r.Min.X, d.r.Min.Y, d.r.Max.X, themes.Text, l)
 			d.r.Min.Y++
 		}
 	}
@@ -86,7 +86,7 @@ func (d *sheet) hints(all []paint.Hint) {
 
 // wrap draws a text over some rows.
 func (d *sheet) wrap(s string, most int, k themes.Token) {
-	for _, l := range paint.Wrap(d.dst, paint.Clean(s), d.r.Dx()) {
+	for _, l := range paint.Wrap(d.f.Screen, paint.Clean(s), d.r.Dx()) {
 		if most--; most < 0 {
 			return
 		}

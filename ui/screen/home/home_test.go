@@ -8,7 +8,9 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
+	"stepbox/themes"
 	"stepbox/ui/intent"
+	"stepbox/ui/internal/cellstest"
 )
 
 func session(id string, state api.SessionState, held int) api.Session {
@@ -56,8 +58,8 @@ func TestSelection(t *testing.T) {
 func TestCountsThatAreLong(t *testing.T) {
 	for text, want := range map[string]string{"999": " 999", "9999": "9999", "15800": " 15k", "315800": "315k"} {
 		dst := uv.NewScreenBuffer(4, 1)
-		column{width: 4, right: true}.draw(dst, dst.Bounds(), text, uv.Style{})
-		if got := strings.TrimRight(dst.Render(), "\r\n"); got != want {
+		column{width: 4, right: true}.draw(dst.Bounds(), cellstest.Frame(t, dst), text, themes.Text)
+		if got := strings.TrimRight(dst.String(), "\r\n"); got != want {
 			t.Errorf("%s is drawn as %q, want %q", text, got, want)
 		}
 	}

@@ -167,9 +167,9 @@ func columns(all []column, width int) []column {
 	return out
 }
 
-func (c column) draw(dst uv.Screen, row uv.Rectangle, text string, st uv.Style) {
+func (c column) draw(row uv.Rectangle, f paint.Frame, text string, k themes.Token) {
 	x, end := row.Min.X+c.x, row.Min.X+c.x+c.width
-	over := paint.Width(dst, text) - c.width
+	over := f.Width(text) - c.width
 	if n, err := strconv.Atoi(text); err == nil && over > 0 { // cut, it would be another number
 		text = strconv.Itoa(n/1000) + "k"
 		over = len(text) - c.width
@@ -177,24 +177,23 @@ func (c column) draw(dst uv.Screen, row uv.Rectangle, text string, st uv.Style) 
 	if c.right {
 		x = max(x, x-over)
 	}
-	paint.Clip(dst, x, row.Min.Y, end, text, st)
+	f.Clip(x, row.Min.Y, end, text, k)
 }
 
-func heads(dst uv.Screen, row uv.Rectangle, f paint.Frame, cols []column) {
+func heads(row uv.Rectangle, f paint.Frame, cols []column) {
 	for _, c := range cols {
-		c.draw(dst, row, c.head, f.P.S(themes.Faint))
+		c.draw(row, f, c.head, themes.Faint)
 	}
 }
 
 // row draws a session's row.
-func (l line) row(dst uv.Screen, row uv.Rectangle, f paint.Frame, cols []column) {
-	p := f.P
+func (l line) row(row uv.Rectangle, f paint.Frame, cols []column) {
 	glyph, token, _ := State(l.x)
-	paint.Text(dst, row.Min.X+1, row.Min.Y, row.Max.X, glyph, p.S(token))
+	f.Text(row.Min.X+1, row.Min.Y, row.Max.X, glyph, token)
 	for i, c := range cols {
 		switch i {
 		case 0:
-			c.draw(dst, row, label(l.x), p.S(themes.Strong))
+			c.draw(row, f, label(l.x), themes.Strong)
 			continue
 		case 1:
 			c.token = token
@@ -203,7 +202,7 @@ func (l line) row(dst uv.Screen, row uv.Rectangle, f paint.Frame, cols []column)
 		if text == "·" || text == applied {
 			c.token = themes.Faint
 		}
-		c.draw(dst, row, text, p.S(c.token))
+		c.draw(row, f, text, c.token)
 	}
 }
 
@@ -237,8 +236,7 @@ func label(x api.Session) string {
 
 // secondRow is below a live session's row where there is room: where it works, and the
 // last line of its output.
-func (s *Screen) secondRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, l line, cols []column) {
-	p := f.P
+func (s *Screen) secondRow(r uv.Rectangle, f paint.Frame, l line, cols []column) {
 	at := r.Min.X + 3
 	end := r.Max.X - 1
 	for _, w := range []struct {
@@ -246,14 +244,14 @@ func (s *Screen) secondRow(dst uv.Screen, r uv.Rectangle, f paint.Frame, l line,
 		token themes.Token
 	}{{project(l), themes.Muted}, {branch(l), themes.Muted}} {
 		if w.text != "·" && len(cols) < len(liveColumns)-1 { // else they have columns
-			at = paint.Clip(dst, at, r.Min.Y, min(end, at+24), w.text, p.S(w.token)) + 2
+			at = f.Clip(at, r.Min.Y, min(end, at+24), w.text, w.token) + 2
 		}
 	}
 	if others := s.neighbours(l.x); others != "" {
-		at = paint.Clip(dst, at, r.Min.Y, end, "shares its folder with "+others, p.S(themes.Info)) + 2
+		at = f.Clip(at, r.Min.Y, end, "shares its folder with "+others, themes.Info) + 2
 	}
 	if at < end {
-		paint.Clip(dst, at, r.Min.Y, end, lastLine(l.x, l.u), p.S(themes.Text))
+		f.Clip(at, r.Min.Y, end, lastLine(l.x, l.u), themes.Text)
 	}
 }
 

@@ -185,7 +185,7 @@ func (s *Screen) keep() tea.Cmd {
 }
 
 // tabs are the panes' names where only one is shown at a time.
-func (a *arrangement) tabs(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+func (a *arrangement) tabs(r uv.Rectangle, f paint.Frame) {
 	a.tabAt = a.tabAt[:0]
 	if r.Empty() {
 		return
@@ -196,7 +196,7 @@ func (a *arrangement) tabs(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 		if pane == a.focus {
 			mark, k = "▸", themes.TitleFocus
 		}
-		n := paint.Text(dst, x, r.Min.Y, r.Max.X, fmt.Sprintf("%s%d %s", mark, pane, pane), f.P.S(k))
+		n := f.Text(x, r.Min.Y, r.Max.X, fmt.Sprintf("%s%d %s", mark, pane, pane), k)
 		a.tabAt = append(a.tabAt, uv.Rect(x, r.Min.Y, n-x, 1))
 		x = n + 2
 	}

@@ -136,7 +136,7 @@ func held(t *testing.T, actionsHeld ...int) (*asking, *time.Time) {
 		k.st.Apply(api.Event{Action: &api.Action{N: n, Title: "rm", State: api.ActionHeld}})
 		k.st.Apply(api.Event{Question: &api.Question{ID: int64(100 + n), Action: n, Title: "rm", Hash: "h", HeldAt: now}})
 	}
-	a.list.Draw(uv.NewScreenBuffer(80, 12), uv.Rect(0, 0, 80, 12), frame(t))
+	a.list.Draw(uv.Rect(0, 0, 80, 12), frame(t, uv.NewScreenBuffer(80, 12)))
 	return a, &now
 }
 
@@ -196,9 +196,9 @@ func TestAskingDecidesWhatIsHeld(t *testing.T) {
 	}
 }
 
-func frame(t *testing.T) paint.Frame {
+func frame(t *testing.T, dst uv.Screen) paint.Frame {
 	t.Helper()
 	th, err := themes.Load("plain", "")
 	must.OK(t, err)
-	return paint.Frame{P: paint.NewPalette(th, colorprofile.TrueColor), Now: now}
+	return paint.Frame{Screen: dst, P: paint.NewPalette(th, colorprofile.TrueColor), Now: now}
 }

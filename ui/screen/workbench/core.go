@@ -21,10 +21,8 @@ import (
 type core struct {
 	notices
 
-	Spin    string // the mark beside what takes long, or ""; told before each frame
-	Covered bool   // something that isn't the workbench's has the keys, and lies over it; likewise
-
 	cfg    Config
+	spin   string // the mark beside what takes long, or ""; as it was drawn last
 	link   *link.Link
 	st     state.State  // as it is shown
 	now    *state.State // while what was is shown: as it stands now; else nil
@@ -63,8 +61,8 @@ func (c *core) types() bool { return c.live() && !c.wanted && !c.cfg.Watching }
 
 // said is what stands where notices are.
 func (c *core) said() notice {
-	if n := len(c.doing); n > 0 && c.Spin != "" {
-		return notice{text: c.Spin + " " + c.doing[n-1], token: themes.Info}
+	if n := len(c.doing); n > 0 && c.spin != "" {
+		return notice{text: c.spin + " " + c.doing[n-1], token: themes.Info}
 	}
 	n := c.notice
 	if n.holds != nil && !n.holds() {

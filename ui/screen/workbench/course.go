@@ -41,19 +41,18 @@ func signOf(k api.MarkKind) (sign, bool) {
 }
 
 // draw draws where the person is, and the course with its marks.
-func (t *transport) draw(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+func (t *transport) draw(r uv.Rectangle, f paint.Frame) {
 	t.bar = uv.Rectangle{}
 	if r.Empty() {
 		return
 	}
-	p := f.P
 	x, y, end := r.Min.X+1, r.Min.Y, r.Max.X-1
 	switch {
 	case t.problem != "":
-		paint.Clip(dst, x, y, end, "no replay: "+t.problem, p.S(themes.Warn))
+		f.Clip(x, y, end, "no replay: "+t.problem, themes.Warn)
 		return
 	case !t.rough:
-		paint.Clip(dst, x, y, end, "reading the session's course…", p.S(themes.Muted))
+		f.Clip(x, y, end, "reading the session's course…", themes.Muted)
 		return
 	}
 	off, _ := t.here()
@@ -65,30 +64,30 @@ func (t *transport) draw(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	case t.playing:
 		mark, token = "▶", themes.Running
 	}
-	x = paint.Text(dst, x, y, end, mark+" ", p.S(token))
-	x = paint.Text(dst, x, y, end, paint.Long(off), p.S(themes.Strong))
-	x = paint.Text(dst, x, y, end, " / "+paint.Long(all), p.S(themes.Muted))
-	x = paint.Text(dst, x, y, end, fmt.Sprintf("  %-4s", "×"+strconv.FormatFloat(speeds[t.speed], 'f', -1, 64)), p.S(themes.Info))
+	x = f.Text(x, y, end, mark+" ", token)
+	x = f.Text(x, y, end, paint.Long(off), themes.Strong)
+	x = f.Text(x, y, end, " / "+paint.Long(all), themes.Muted)
+	x = f.Text(x, y, end, fmt.Sprintf("  %-4s", "×"+strconv.FormatFloat(speeds[t.speed], 'f', -1, 64)), themes.Info)
 	if r.Dx() >= 60 {
 		words := ""
 		if n := t.current(); t.past() && n > 0 {
 			words = "#" + strconv.Itoa(n)
 		}
-		x = paint.Text(dst, x, y, end, fmt.Sprintf(" %-5s", words), p.S(themes.Strong))
+		x = f.Text(x, y, end, fmt.Sprintf(" %-5s", words), themes.Strong)
 	}
 	if t.line.Damage != "" {
 		words := " ⚠ damaged"
-		end -= paint.Width(dst, words)
-		paint.Text(dst, end, y, r.Max.X-1, words, p.S(themes.Warn))
+		end -= f.Width(words)
+		f.Text(end, y, r.Max.X-1, words, themes.Warn)
 	}
 	if x+1 < end {
 		t.bar = uv.Rect(x+1, y, end-x-1, 1)
-		t.scrub(dst, f, off, all)
+		t.scrub(f, off, all)
 	}
 }
 
 // scrub draws the course: what is behind, where the person is, what is ahead.
-func (t *transport) scrub(dst uv.Screen, f paint.Frame, off, all time.Duration) {
+func (t *transport) scrub(f paint.Frame, off, all time.Duration) {
 	w := t.bar.Dx()
 	whole := t.gaps.squeezed(all)
 	cell := func(d time.Duration) int {
@@ -116,6 +115,6 @@ func (t *transport) scrub(dst uv.Screen, f paint.Frame, off, all time.Duration) 
 		default:
 			s = sign{glyph: "─", token: themes.Border}
 		}
-		paint.Text(dst, t.bar.Min.X+i, t.bar.Min.Y, t.bar.Max.X, s.glyph, f.P.S(s.token))
+		f.Text(t.bar.Min.X+i, t.bar.Min.Y, t.bar.Max.X, s.glyph, s.token)
 	}
 }

@@ -15,38 +15,37 @@ import (
 	"stepbox/ui/paint"
 )
 
-// Draw draws the screen and returns the cursor.
-func (s *Screen) Draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.Cursor {
-	cursor := s.draw(dst, area, p)
-	s.drag.Draw(dst, p)
+// Draw draws the screen and returns the cursor. Without the focus something that isn't the
+// workbench's has the keys, and lies over it.
+func (s *Screen) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
+	s.spin = f.Spin
+	cursor := s.draw(area, f)
+	s.drag.Draw(f.Screen, f.P)
 	return cursor
 }
 
-func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.Cursor {
+func (s *Screen) draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	if s.view.panes.Kind == layout.TooSmall {
-		s.tooSmall(dst, area, p)
+		s.tooSmall(area, f)
 		return nil
 	}
-	now := s.cfg.Now()
-	if p.Still && !s.past() { // times go on by the minute
+	now, covered := s.cfg.Now(), !f.Focused
+	if f.P.Still && !s.past() { // times go on by the minute
 		now = now.Truncate(time.Minute)
 	}
-	f := paint.Frame{P: p, Now: s.course.clock(now), Wait: s.asking.desk.Guard.Wait(s.cfg.Now()), Spin: s.Spin}
-	s.title(dst, s.view.panes.Title, f, s.crumbs())
-	s.view.tabs(dst, s.view.panes.Tabs, f)
+	f.Now, f.Wait, f.Focused = s.course.clock(now), s.asking.desk.Guard.Wait(s.cfg.Now()), false
+	s.title(s.view.panes.Title, f, s.crumbs())
+	s.view.tabs(s.view.panes.Tabs, f)
 	s.asking.list.Notice, s.asking.list.Auto = nil, s.asking.auto
-	if n := s.said(); n.text != "" && !n.ofKey && !s.asking.dialogs.Over(dst) {
-		s.asking.list.Notice = paint.Line{{
-			Text:  paint.Shorten(dst, n.text, s.view.panes.Of(intent.Actions).Dx()-8),
-			Style: p.S(n.token),
-		}}
+	if n := s.said(); n.text != "" && !n.ofKey && !s.asking.dialogs.Over(f.Screen) {
+		s.asking.list.Notice = paint.Line{f.Span(f.Shorten(n.text, s.view.panes.Of(intent.Actions).Dx()-8), n.token)}
 	}
 	top := s.asking.dialogs.Top()
-	docked, _ := s.asking.dialogs.Docked(dst, s.view.panes.Dock.Dx())
+	docked, _ := s.asking.dialogs.Docked(f.Screen, s.view.panes.Dock.Dx())
 	var cursor *tea.Cursor
 	for _, pane := range []struct {
 		id   intent.Pane
-		draw func(uv.Screen, uv.Rectangle, paint.Frame) *tea.Cursor
+		draw func(uv.Rectangle, paint.Frame) *tea.Cursor
 	}{
 		{intent.Terminal, s.agent.pane.Draw},
 		{intent.Changes, s.changes.pane.Draw},
@@ -59,45 +58,45 @@ func (s *Screen) draw(dst uv.Screen, area uv.Rectangle, p *paint.Palette) *tea.C
 		}
 		pf := f
 		pf.Number = strconv.Itoa(int(pane.id))
-		pf.Focused = pane.id == s.view.focus && (docked == nil || docked != top) && !s.Covered
+		pf.Focused = pane.id == s.view.focus && (docked == nil || docked != top) && !covered
 		pf.Zoomed = pf.Focused && s.view.zoom
-		if c := pane.draw(dst, r, pf); c != nil {
+		if c := pane.draw(r, pf); c != nil {
 			cursor = c
 		}
-		if c := s.filterBox(dst, r, pane.id, pf); c != nil {
+		if c := s.filterBox(r, pane.id, pf); c != nil {
 			cursor = c
 		}
 	}
-	s.course.draw(dst, s.view.panes.Transport, f)
-	s.heldLine(dst, s.view.panes.Held, f)
-	s.tour.draw(dst, uv.Rect(area.Min.X, s.view.rows, area.Dx(), area.Max.Y-s.view.rows), f)
+	s.course.draw(s.view.panes.Transport, f)
+	s.heldLine(s.view.panes.Held, f)
+	s.tour.draw(uv.Rect(area.Min.X, s.view.rows, area.Dx(), area.Max.Y-s.view.rows), f)
 	body := uv.Rect(0, s.view.panes.Title.Max.Y, area.Dx(), s.view.panes.Held.Min.Y-s.view.panes.Title.Max.Y)
-	defer s.panel(dst, body, f)
+	defer s.panel(body, f)
 	if docked != nil {
 		df := f
-		df.Focused = docked == top && !s.panelled() && !s.Covered
-		cursor = docked.Draw(dst, s.view.panes.Dock, df)
+		df.Focused = docked == top && !s.panelled() && !covered
+		cursor = docked.Draw(s.view.panes.Dock, df)
 	}
 	if top == nil || docked == top {
 		return cursor
 	}
-	paint.Behind(dst, body, p.S(themes.Faint))
-	f.Focused = !s.panelled() && !s.Covered
-	return top.Draw(dst, body, f)
+	f.Behind(body, themes.Faint)
+	f.Focused = !s.panelled() && !covered
+	return top.Draw(body, f)
 }
 
-func (s *Screen) tooSmall(dst uv.Screen, area uv.Rectangle, p *paint.Palette) {
+func (s *Screen) tooSmall(area uv.Rectangle, f paint.Frame) {
 	words := paint.Line{
-		{Text: fmt.Sprintf("stepbox needs %d×%d cells", layout.MinCols, layout.MinRows), Style: p.S(themes.Strong)},
-		{Text: fmt.Sprintf("this terminal has %d×%d", area.Dx(), area.Dy()), Style: p.S(themes.Muted)},
+		f.Span(fmt.Sprintf("stepbox needs %d×%d cells", layout.MinCols, layout.MinRows), themes.Strong),
+		f.Span(fmt.Sprintf("this terminal has %d×%d", area.Dx(), area.Dy()), themes.Muted),
 	}
 	if n := s.Held(); n > 0 {
-		words = append(words, paint.Span{Text: fmt.Sprintf("◆ %d held", n), Style: p.S(themes.Held)})
+		words = append(words, f.Span(fmt.Sprintf("◆ %d held", n), themes.Held))
 	}
 	y := area.Min.Y + max(0, (area.Dy()-len(words))/2)
 	for i, w := range words {
-		x := area.Min.X + max(0, (area.Dx()-paint.Width(dst, w.Text))/2)
-		paint.Clip(dst, x, y+i, area.Max.X, w.Text, w.Style)
+		x := area.Min.X + max(0, (area.Dx()-f.Width(w.Text))/2)
+		paint.Clip(f.Screen, x, y+i, area.Max.X, w.Text, w.Style)
 	}
 }
 

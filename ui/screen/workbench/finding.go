@@ -151,18 +151,18 @@ func (s *Screen) readEarlier(then int) tea.Cmd {
 
 // filterBox draws a pane's filter over its lower border: the line while it is typed, and
 // what is in force after that.
-func (s *Screen) filterBox(dst uv.Screen, r uv.Rectangle, p intent.Pane, f paint.Frame) *tea.Cursor {
+func (s *Screen) filterBox(r uv.Rectangle, p intent.Pane, f paint.Frame) *tea.Cursor {
 	x, y, end := r.Min.X+2, r.Max.Y-1, r.Max.X-2
 	switch {
 	case s.find.in == p && s.view.focus == p:
-		x = paint.Text(dst, x, y, end, " / ", f.P.S(themes.Key))
-		return s.find.line.Draw(dst, x, y, end, f.P, "words, denied, failed, exit≠0, file:PATH, host:NAME, #12")
+		x = f.Text(x, y, end, " / ", themes.Key)
+		return s.find.line.Draw(f, x, y, end, "words, denied, failed, exit≠0, file:PATH, host:NAME, #12")
 	case s.find.narrowed(p):
 		if p == intent.Actions { // what is told stands there, too
-			end -= paint.LineWidth(dst, s.asking.list.Notice) + 3
+			end -= f.LineWidth(s.asking.list.Notice) + 3
 		}
 		words := fmt.Sprintf(" / %s ", paint.Clean(s.find.filter(p).String()))
-		paint.Text(dst, x, y, end, paint.Shorten(dst, words, max(0, end-x)), f.P.S(themes.Info))
+		f.Text(x, y, end, f.Shorten(words, max(0, end-x)), themes.Info)
 	}
 	return nil
 }

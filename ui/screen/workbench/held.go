@@ -13,8 +13,7 @@ import (
 )
 
 // heldLine is the last line: what is held, and the keys that work now.
-func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
-	p := f.P
+func (s *Screen) heldLine(r uv.Rectangle, f paint.Frame) {
 	x, y, end := r.Min.X+1, r.Min.Y, r.Max.X-1
 	n := s.said()
 	right := s.rightHints()
@@ -24,11 +23,11 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	case len(right) > 1 && r.Dx() < 60:
 		right = right[:1] // help is always there
 	}
-	rw := paint.HintsWidth(dst, right)
+	rw := f.HintsWidth(right)
 	stop := end
 	if rw > 0 {
 		stop = end - rw
-		p.Hints(dst, stop, y, end, themes.Text, right)
+		f.Hints(stop, y, end, themes.Text, right)
 		stop -= 2
 	}
 	if s.past() {
@@ -36,25 +35,25 @@ func (s *Screen) heldLine(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
 	} else if held := len(s.st.Questions); held > 0 && s.caught {
 		words := fmt.Sprintf("◆ %d held", held)
 		if q, ok := s.question(); ok && held == 1 {
-			words = fmt.Sprintf("◆ %sheld%s", s.short(dst, q), f.Since(q.HeldAt))
+			words = fmt.Sprintf("◆ %sheld%s", s.short(f.Screen, q), f.Since(q.HeldAt))
 		} else if ok {
 			at, of := s.st.Place(q.ID)
 			words = fmt.Sprintf("◆ %d of %d held", at, of)
 		}
-		if w := paint.Width(dst, words) + 3; !n.ofKey || w+paint.Width(dst, n.text) <= stop-x { // else the pane's title has it
-			paint.Text(dst, x, y, stop, words, p.S(themes.Held))
+		if w := f.Width(words) + 3; !n.ofKey || w+f.Width(n.text) <= stop-x { // else the pane's title has it
+			f.Text(x, y, stop, words, themes.Held)
 			x += w
 		}
 	}
 	if s.asking.deciding() && !n.ofKey { // what is said of a key needs the room
-		x = paint.Clip(dst, x, y, stop, "deciding: the next question follows", p.S(themes.Info)) + 3
+		x = f.Clip(x, y, stop, "deciding: the next question follows", themes.Info) + 3
 	}
-	if n.text != "" && (n.ofKey || s.asking.dialogs.Over(dst) || s.find.in == intent.Actions || s.view.panes.Of(intent.Actions).Empty()) {
+	if n.text != "" && (n.ofKey || s.asking.dialogs.Over(f.Screen) || s.find.in == intent.Actions || s.view.panes.Of(intent.Actions).Empty()) {
 		// The place where notices usually are is covered, or isn't shown.
-		paint.Clip(dst, x, y, stop, n.text, p.S(n.token))
+		f.Clip(x, y, stop, n.text, n.token)
 		return
 	}
-	p.Hints(dst, x, y, stop, themes.Text, s.hints(dst))
+	f.Hints(x, y, stop, themes.Text, s.hints(f.Screen))
 }
 
 // short is what the line calls a question, where its row isn't what has the keys.

@@ -25,16 +25,16 @@ type piece struct {
 	weight int
 }
 
-func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piece) {
+func (c *core) title(r uv.Rectangle, f paint.Frame, crumbs []piece) {
 	p := f.P
-	paint.Fill(dst, r, p.S(themes.Bar))
+	f.Fill(r, themes.Bar)
 	ses := c.st.Session
 	left := []piece{{" stepbox ", themes.Brand, 40}, {" " + name(ses), themes.Bar, 100}}
 	if ses.Agent != "" && ses.Agent != ses.Name {
 		left = append(left, piece{" · " + ses.Agent, themes.BarMuted, 60})
 	}
 	for _, x := range crumbs {
-		left = append(left, piece{" › " + paint.ShortenLeft(dst, x.text, max(14, r.Dx()/5)), x.token, x.weight})
+		left = append(left, piece{" › " + f.ShortenLeft(x.text, max(14, r.Dx()/5)), x.token, x.weight})
 	}
 	middle := c.badges()
 	cells := 4 // of each graph, a second each
@@ -42,12 +42,12 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piec
 		cells = 8
 	}
 	right := c.figures(f, cells)
-	if paint.SignsOf(dst) == paint.Words {
-		spoken(dst, r, f, append(append(crumbs, piece{name(ses), themes.Bar, 0}), middle...))
+	if paint.SignsOf(f.Screen) == paint.Words {
+		spoken(r, f, append(append(crumbs, piece{name(ses), themes.Bar, 0}), middle...))
 		return
 	}
 
-	fit := func() int { return 3 + width(dst, left) + width(dst, middle) + width(dst, right) }
+	fit := func() int { return 3 + width(f.Screen, left) + width(f.Screen, middle) + width(f.Screen, right) }
 	for fit() > r.Dx() {
 		if !dropLightest(&left, &middle, &right) {
 			break
@@ -56,35 +56,35 @@ func (c *core) title(dst uv.Screen, r uv.Rectangle, f paint.Frame, crumbs []piec
 	if over := fit() - r.Dx(); over > 0 {
 		for i := range left {
 			if left[i].weight == 100 {
-				left[i].text = paint.Shorten(dst, left[i].text, max(4, paint.Width(dst, left[i].text)-over))
+				left[i].text = f.Shorten(left[i].text, max(4, f.Width(left[i].text)-over))
 			}
 		}
 	}
 	write := func(x int, of []piece) int {
 		for _, ps := range of {
-			x = paint.Text(dst, x, r.Min.Y, r.Max.X, ps.text, p.S(ps.token))
+			x = f.Text(x, r.Min.Y, r.Max.X, ps.text, ps.token)
 		}
 		return x
 	}
 	x := write(r.Min.X, left) + 1
-	mw := width(dst, middle)
-	start := r.Max.X - width(dst, right) - 1
+	mw := width(f.Screen, middle)
+	start := r.Max.X - width(f.Screen, right) - 1
 	at := max(x, min(x+(start-x-mw)/2, start-mw-1))
 	write(at, middle)
 	for _, ps := range right {
-		start = paint.Text(dst, start, r.Min.Y, r.Max.X, ps.text, p.On(ps.token, themes.Bar))
+		start = paint.Text(f.Screen, start, r.Min.Y, r.Max.X, ps.text, p.On(ps.token, themes.Bar))
 	}
 }
 
 // spoken is the title where it is read aloud: what has the focus comes first.
-func spoken(dst uv.Screen, r uv.Rectangle, f paint.Frame, all []piece) {
+func spoken(r uv.Rectangle, f paint.Frame, all []piece) {
 	var words []string
 	for _, x := range all {
 		if w := strings.TrimSpace(x.text); w != "" {
 			words = append(words, w)
 		}
 	}
-	paint.Clip(dst, r.Min.X, r.Min.Y, r.Max.X, strings.Join(words, ", "), f.P.S(themes.Bar))
+	f.Clip(r.Min.X, r.Min.Y, r.Max.X, strings.Join(words, ", "), themes.Bar)
 }
 
 // crumbs are the way from the session to where the keys go. The last ones go first.
@@ -194,7 +194,7 @@ func (c *core) badges() []piece {
 	case ses.State == api.SessionPaused:
 		add("PAUSED", themes.StatePaused, 100)
 	case ses.State == api.SessionStarting:
-		add(strings.TrimSpace(c.Spin+" STARTING"), themes.StatePaused, 90)
+		add(strings.TrimSpace(c.spin+" STARTING"), themes.StatePaused, 90)
 	case ses.State == api.SessionInterrupted:
 		add("INTERRUPTED", themes.StateEnded, 100)
 	case ended:

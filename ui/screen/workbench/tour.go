@@ -143,21 +143,21 @@ func (t *tour) follow(s scene, rows int) int {
 }
 
 // draw draws the step in the rows that are its own.
-func (t *tour) draw(dst uv.Screen, r uv.Rectangle, f paint.Frame) {
+func (t *tour) draw(r uv.Rectangle, f paint.Frame) {
 	if r.Empty() || t.at == 0 {
 		return
 	}
 	p := f.P
-	paint.Fill(dst, r, p.S(themes.Inset))
+	f.Fill(r, themes.Inset)
 	head := fmt.Sprintf("Tour %d/%d  ", t.at, len(stops))
 	hints := []paint.Hint{{Key: afterLeader(intent.Tour{}), Words: "next"}, {Key: afterLeader(intent.Tour{End: true}), Words: "end the tour"}}
 	x, end := r.Min.X+1, r.Max.X-1
-	at := paint.Text(dst, x, r.Min.Y, end, head, p.On(themes.Strong, themes.Inset))
-	lines := paint.Wrap(dst, stops[t.at-1].words(), end-at)
-	paint.Clip(dst, at, r.Min.Y, end, lines[0], p.S(themes.Inset))
-	start := end - paint.HintsWidth(dst, hints)
+	at := paint.Text(f.Screen, x, r.Min.Y, end, head, p.On(themes.Strong, themes.Inset))
+	lines := paint.Wrap(f.Screen, stops[t.at-1].words(), end-at)
+	f.Clip(at, r.Min.Y, end, lines[0], themes.Inset)
+	start := end - f.HintsWidth(hints)
 	if len(lines) > 1 {
-		paint.Clip(dst, at, r.Min.Y+1, start-2, lines[1], p.S(themes.Inset))
+		f.Clip(at, r.Min.Y+1, start-2, lines[1], themes.Inset)
 	}
-	p.Hints(dst, start, r.Min.Y+1, end, themes.Inset, hints)
+	f.Hints(start, r.Min.Y+1, end, themes.Inset, hints)
 }

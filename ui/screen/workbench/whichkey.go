@@ -23,7 +23,7 @@ const panelCell = 25
 func (s *Screen) panelled() bool { return s.leader && s.cfg.Now().Sub(s.ledAt) >= panelAfter }
 
 // panel lists, above the last line, what can follow the leader. It takes no key.
-func (s *Screen) panel(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
+func (s *Screen) panel(area uv.Rectangle, f paint.Frame) {
 	if !s.panelled() || f.Now.IsZero() {
 		return
 	}
@@ -35,14 +35,14 @@ func (s *Screen) panel(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 	}
 	p := f.P
 	frame := uv.Rect(area.Min.X, area.Max.Y-height-2, area.Dx(), height+2)
-	paint.Fill(dst, frame, p.S(themes.Surface))
-	paint.Heavy(dst, frame, p.S(themes.SurfaceBorder))
-	paint.Text(dst, frame.Min.X+2, frame.Min.Y, frame.Max.X-2, " "+keys.LeaderKey()+" and then ", p.On(themes.Strong, themes.Surface))
+	f.Fill(frame, themes.Surface)
+	paint.Heavy(f.Screen, frame, p.S(themes.SurfaceBorder))
+	paint.Text(f.Screen, frame.Min.X+2, frame.Min.Y, frame.Max.X-2, " "+keys.LeaderKey()+" and then ", p.On(themes.Strong, themes.Surface))
 	x, end := frame.Min.X+2, frame.Max.X-2
 	for column := range slices.Chunk(all, height) {
 		words, right := x, x
 		for _, b := range column {
-			words = max(words, x+paint.Width(dst, b.First())+2)
+			words = max(words, x+f.Width(b.First())+2)
 		}
 		for i, b := range column {
 			key, look := p.On(themes.Key, themes.Surface), p.S(themes.Surface)
@@ -50,8 +50,8 @@ func (s *Screen) panel(dst uv.Screen, area uv.Rectangle, f paint.Frame) {
 				key, look = p.On(themes.KeyOff, themes.Surface), p.On(themes.KeyOff, themes.Surface)
 			}
 			y := frame.Min.Y + 1 + i
-			paint.Clip(dst, x, y, end, b.First(), key)
-			right = max(right, paint.Clip(dst, words, y, end, cmp.Or(b.Short, b.Name, b.Help().Desc), look))
+			paint.Clip(f.Screen, x, y, end, b.First(), key)
+			right = max(right, paint.Clip(f.Screen, words, y, end, cmp.Or(b.Short, b.Name, b.Help().Desc), look))
 		}
 		x = right + 4
 	}
