@@ -1,6 +1,9 @@
 package api
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Problem is the body of every answer that isn't a success.
 type Problem struct {
@@ -18,6 +21,14 @@ func NoSession(id string) error {
 // Problemf makes a Problem of a code and words.
 func Problemf(code, format string, args ...any) error {
 	return &Problem{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// CodeOf is the code of the Problem that an error is or wraps; "": it is none.
+func CodeOf(err error) string {
+	if p := (*Problem)(nil); errors.As(err, &p) {
+		return p.Code
+	}
+	return ""
 }
 
 // Codes of Problem that a caller can act on.

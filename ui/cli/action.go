@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"stepbox/session/api"
+	"stepbox/ui/paint"
 )
 
 func (c command) showAction(s api.Session, n int) error {
@@ -47,7 +48,7 @@ func (c command) showAction(s api.Session, n int) error {
 		}
 		fact(w, "reason", a.Reason)
 		if a.Files > 0 {
-			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", files(a.Files), a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
+			fmt.Fprintf(w, "changes\t%s +%d -%d %s\n", paint.Files(a.Files), a.Added, a.Removed, strings.TrimSpace(string(a.Review)+" "+a.Kept))
 		}
 		if len(a.SharedWith) > 0 {
 			row(w, "shared", "%s ran as well and may have made some of them", api.Numbered(a.SharedWith))

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"stepbox/session/api"
+	"stepbox/ui/paint"
 )
 
 // Bounds of an action's title in a list, in characters.
@@ -105,7 +106,7 @@ func stateWords(a api.Action) string {
 func moreWords(a api.Action) string {
 	var more []string
 	if a.Files > 0 {
-		more = append(more, fmt.Sprintf("%s +%d -%d", files(a.Files), a.Added, a.Removed))
+		more = append(more, fmt.Sprintf("%s +%d -%d", paint.Files(a.Files), a.Added, a.Removed))
 	}
 	if did := effectWords(a); did != "" {
 		more = append(more, did)

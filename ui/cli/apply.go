@@ -115,7 +115,7 @@ func (a *applying) run(word string) error {
 		}
 	}
 	if !a.yes {
-		what := fmt.Sprintf("Write %s to %s?", files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)
+		what := fmt.Sprintf("Write %s to %s?", paint.Files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)
 		if n := len(p.Unreviewed); n > 0 && !a.request.Looked {
 			what = fmt.Sprintf("%s reviewed. Have you looked at all of it, and shall it be written to %s?", paint.Count(n, "change isn't", "changes aren't"), s.Workspace)
 			a.request.Looked = true
@@ -143,7 +143,7 @@ func (a *applying) left(p api.ApplyPlan, unfetched bool) error {
 		return errors.New("not all of the agent's commits could be fetched, as said above; the files that were to be written are")
 	}
 	if n := len(p.Conflicts) - len(a.request.Resolve); a.yes && n > 0 {
-		return api.Problemf(api.CodeBusy, "left as they are in the project: %s in conflict; --resolve says what becomes of each", files(n))
+		return api.Problemf(api.CodeBusy, "left as they are in the project: %s in conflict; --resolve says what becomes of each", paint.Files(n))
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func (a *applying) takeBack(s api.Session) error {
 		return api.Problemf(api.CodeBusy, "nothing was undone: %s", p.Blocked)
 	}
 	if !a.yes {
-		if err := a.ask(fmt.Sprintf("Undo apply %d: put %s in %s back as before it?", n, files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)); err != nil {
+		if err := a.ask(fmt.Sprintf("Undo apply %d: put %s in %s back as before it?", n, paint.Files(p.Written+p.Deleted+p.Renamed+p.Retyped), s.Workspace)); err != nil {
 			return err
 		}
 	}
@@ -287,7 +287,7 @@ func (a *applying) takeBack(s api.Session) error {
 		if len(x.Left) > 0 {
 			how = ", not all as before it"
 		}
-		fmt.Fprintf(w, "undone: apply %d, %s%s\n", x.ID, files(x.Files), how)
+		fmt.Fprintf(w, "undone: apply %d, %s%s\n", x.ID, paint.Files(x.Files), how)
 		leftBehind(w, x)
 	})
 }

@@ -67,7 +67,7 @@ func (a *applying) printPlan(w io.Writer, s api.Session, p api.ApplyPlan, what s
 		}
 	}
 	if p.There > 0 {
-		fmt.Fprintf(w, "%s already as they would be\n", files(p.There))
+		fmt.Fprintf(w, "%s already as they would be\n", paint.Files(p.There))
 	}
 	if len(p.Commits) > 0 {
 		fmt.Fprintf(w, "commits %d\n", len(p.Commits))
@@ -140,7 +140,7 @@ func appliedWords(w io.Writer, s api.Session, x api.Apply) {
 	if x.Journal == "" {
 		fmt.Fprintln(w, "applied: no files, so there is nothing to be undone")
 	} else {
-		fmt.Fprintf(w, "applied: %s; stepbox apply %s --undo=%d undoes it\n", files(x.Files), s.ID, x.ID)
+		fmt.Fprintf(w, "applied: %s; stepbox apply %s --undo=%d undoes it\n", paint.Files(x.Files), s.ID, x.ID)
 	}
 	if len(x.Fetched) > 0 {
 		fmt.Fprintf(w, "%s below %s\n", paint.Count(len(x.Fetched), "commit", "commits"), x.Ref)

@@ -96,7 +96,7 @@ func (c command) printBisected(s api.Session, b api.Bisected) error {
 		fmt.Fprintf(c.out, "beware: the command is flaky: %s came out otherwise when run again\n", paint.Count(len(b.Flaky), "result", "results"))
 	}
 	if n := len(b.Inexact) + b.InexactMore; n > 0 {
-		fmt.Fprintf(c.out, "beware: %s can't be had as then, and were as they are now: %s (%s)\n", files(n), b.Inexact[0].Path, b.Inexact[0].Why)
+		fmt.Fprintf(c.out, "beware: %s can't be had as then, and were as they are now: %s (%s)\n", paint.Files(n), b.Inexact[0].Path, b.Inexact[0].Why)
 	}
 	if len(b.Steps) > 1 {
 		fmt.Fprintf(c.out, "one of these broke it; what is between them was skipped, or is flaky:\n")

@@ -46,7 +46,6 @@ func usage(format string, args ...any) error {
 
 // Code maps an error to the exit code that it means.
 func Code(err error) int {
-	var p *api.Problem
 	var exit *Exit
 	switch {
 	case err == nil:
@@ -55,15 +54,14 @@ func Code(err error) int {
 		return exit.Code
 	case errors.Is(err, ErrUsage):
 		return ExitUsage
-	case errors.As(err, &p):
-		switch p.Code {
-		case api.CodeUsage:
-			return ExitUsage
-		case api.CodeDecided, api.CodeStale, api.CodeGone, api.CodeBusy, api.CodeNotLive, api.CodeUnknown:
-			return ExitRefused
-		case api.CodeChecked:
-			return ExitChecked
-		}
+	}
+	switch api.CodeOf(err) {
+	case api.CodeUsage:
+		return ExitUsage
+	case api.CodeDecided, api.CodeStale, api.CodeGone, api.CodeBusy, api.CodeNotLive, api.CodeUnknown:
+		return ExitRefused
+	case api.CodeChecked:
+		return ExitChecked
 	}
 	return ExitFailure
 }

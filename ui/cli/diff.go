@@ -253,7 +253,7 @@ func (d *differ) list(s api.Session, in api.Scope, cols int) error {
 		}
 		fmt.Fprintf(out, " %s %-*s | %s\n", c.Status, wide, both(c), what)
 	}
-	fmt.Fprintf(out, " %s changed, %s added, %d removed\n", files(len(list)), paint.Count(added, "line", "lines"), removed)
+	fmt.Fprintf(out, " %s changed, %s added, %d removed\n", paint.Files(len(list)), paint.Count(added, "line", "lines"), removed)
 	if internal > 0 {
 		fmt.Fprintln(out, " "+internalWords(internal))
 	}
@@ -264,7 +264,7 @@ func (d *differ) list(s api.Session, in api.Scope, cols int) error {
 // unless they were asked for.
 func (d *differ) internal(c api.Change) bool { return c.Group == "git" && len(d.paths) == 0 }
 
-func internalWords(n int) string { return "and " + files(n) + " of git's own, below .git" }
+func internalWords(n int) string { return "and " + paint.Files(n) + " of git's own, below .git" }
 
 // both is a change's path, with the old one of a rename.
 func both(c api.Change) string {

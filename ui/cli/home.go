@@ -18,7 +18,7 @@ func printHome(w io.Writer, s api.Session) {
 		row(w, "home", "%s", s.Home.Words())
 	}
 	if l := s.HomeLeft; l != nil {
-		row(w, "changed there", "%s: stepbox diff --home %s", files(l.Changed), s.ID)
+		row(w, "changed there", "%s: stepbox diff --home %s", paint.Files(l.Changed), s.ID)
 	}
 	fact(w, "beware", s.HomeLeft.Traps())
 	if s.Brought == nil {

@@ -157,7 +157,7 @@ func afterSignal(ctx context.Context, cmd *cobra.Command, client *api.Client, id
 		return by
 	}
 	s, err := client.Kill(ctx, id)
-	if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotLive {
+	if api.CodeOf(err) == api.CodeNotLive {
 		s, err = client.Session(ctx, id) // it has ended by itself
 	}
 	unapplied(cmd.ErrOrStderr(), s)

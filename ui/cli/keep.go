@@ -22,8 +22,7 @@ func remove(connect Connect) *cobra.Command {
 		var chosen []api.Session
 		for _, word := range args {
 			s, err := Find(all, word)
-			var none *api.Problem
-			if force && len(args) == 1 && word != "" && errors.As(err, &none) && none.Code == api.CodeNotFound { // its row may be gone
+			if force && len(args) == 1 && word != "" && api.CodeOf(err) == api.CodeNotFound { // its row may be gone
 				s, err = api.Session{ID: word, Name: word}, nil
 			}
 			switch whole := []string{s.Name, s.ID, fmt.Sprint(s.Number)}; {
@@ -68,7 +67,7 @@ func (c command) loses(s api.Session) error {
 	var what []string
 	how := "stepbox diff " + s.ID + " shows them"
 	if n := s.Unapplied; n > 0 {
-		what = append(what, "changes that were never applied and would be lost ("+files(n)+")")
+		what = append(what, "changes that were never applied and would be lost ("+paint.Files(n)+")")
 	}
 	if s.Undone != "" {
 		what, how = append(what, "what it put back of what it had committed, and didn't commit ("+s.Undone+")"), "stepbox resume "+s.ID+" -- git commit -a commits it"

@@ -8,6 +8,8 @@ import (
 	"stepbox/session/api"
 
 	"github.com/spf13/cobra"
+
+	"stepbox/ui/paint"
 )
 
 func logs(connect Connect) *cobra.Command {
@@ -82,15 +84,15 @@ func eventLine(s api.Session, e api.Event) string {
 		a := e.Attempt
 		return line("%s %s:%d %s %s (%s) %d out %d in %s", a.Protocol, a.Host(), a.Port, a.Verdict, a.Program, a.Rule, a.Sent, a.Received, a.Failure)
 	case e.Checkpoint != nil:
-		return line("%d, %s", e.Checkpoint.ID, files(e.Checkpoint.Files))
+		return line("%d, %s", e.Checkpoint.ID, paint.Files(e.Checkpoint.Files))
 	case e.Rollback != nil:
 		r := e.Rollback
 		if r.ToBefore != 0 {
-			return line("to before #%d, %s %s", r.ToBefore, files(r.Files), r.Failure)
+			return line("to before #%d, %s %s", r.ToBefore, paint.Files(r.Files), r.Failure)
 		}
-		return line("%d: %s, %s %s", r.ID, rollbackWords(*r), files(r.Files), r.Failure)
+		return line("%d: %s, %s %s", r.ID, rollbackWords(*r), paint.Files(r.Files), r.Failure)
 	case e.Apply != nil:
-		return line("apply %d, %s, %s %s", e.Apply.ID, files(e.Apply.Files), e.Apply.State, e.Apply.Failure)
+		return line("apply %d, %s, %s %s", e.Apply.ID, paint.Files(e.Apply.Files), e.Apply.State, e.Apply.Failure)
 	case e.Claim != nil:
 		who := "the agent says"
 		if e.Claim.By != 0 {

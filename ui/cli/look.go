@@ -71,10 +71,10 @@ func show(connect Connect) *cobra.Command {
 				case r.Open && !s.Live():
 					again = ", but was cut off"
 				}
-				row(w, fmt.Sprintf("rollback %d", r.ID), "%s, %s%s %s", rollbackWords(r), files(r.Files), again, r.Failure)
+				row(w, fmt.Sprintf("rollback %d", r.ID), "%s, %s%s %s", rollbackWords(r), paint.Files(r.Files), again, r.Failure)
 			}
 			for _, a := range applies {
-				row(w, fmt.Sprintf("apply %d", a.ID), "%s, %s %s", files(a.Files), a.State, a.Failure)
+				row(w, fmt.Sprintf("apply %d", a.ID), "%s, %s %s", paint.Files(a.Files), a.State, a.Failure)
 			}
 		})
 		return cmp.Or(err, stuck) // all but what is held is known from the record
@@ -105,7 +105,7 @@ func printSession(w io.Writer, s api.Session, sp *api.Space) {
 	}
 	fmt.Fprintf(w, "state\t%s, mode %s\n", state, s.Mode)
 	if !s.Live() && s.Unapplied > 0 {
-		row(w, "to apply", "%s: stepbox apply %s", files(s.Unapplied), s.ID)
+		row(w, "to apply", "%s: stepbox apply %s", paint.Files(s.Unapplied), s.ID)
 	}
 	if s.Unfetched != "" {
 		row(w, "to fetch", "%s: stepbox apply %s --commits", s.Unfetched, s.ID)
@@ -217,9 +217,9 @@ func baseWords(s api.Session) string {
 	case b == nil:
 		parts = append(parts, "the files beside it aren't recorded")
 	case b.Kind == "git":
-		parts = append(parts, files(b.Files)+" changed or not tracked")
+		parts = append(parts, paint.Files(b.Files)+" changed or not tracked")
 	default:
-		parts = append(parts, "the names of "+files(b.Files))
+		parts = append(parts, "the names of "+paint.Files(b.Files))
 	}
 	if b := s.Base; b != nil && !b.Complete {
 		parts = append(parts, "incomplete: "+b.Reason)

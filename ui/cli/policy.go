@@ -137,7 +137,7 @@ func policyCheck(connect Connect) *cobra.Command {
 				fmt.Fprintln(w, problemLine(p))
 			}
 			if len(done.Problems) == 0 {
-				fmt.Fprintf(w, "%s read, nothing wrong\n", paint.Count(len(done.Files), "file", "files"))
+				fmt.Fprintf(w, "%s read, nothing wrong\n", paint.Files(len(done.Files)))
 			}
 		})
 		if err == nil && len(done.Problems) > 0 {

@@ -314,9 +314,9 @@ func told(e api.Event) string {
 		words, _ := e.Rollback.Words()
 		return words + ": " + cmp.Or(e.Rollback.Failure, "done")
 	case e.Apply != nil && e.Kind == "apply.done":
-		return "applied " + paint.Count(e.Apply.Files, "file", "files")
+		return "applied " + paint.Files(e.Apply.Files)
 	case e.Apply != nil && e.Kind == "apply.undone":
-		return "undid what was applied to the project: " + paint.Count(e.Apply.Files, "file", "files")
+		return "undid what was applied to the project: " + paint.Files(e.Apply.Files)
 	case e.Session != nil && e.Kind == "session.started" && e.Session.Resumed > 0:
 		return "resumed with " + e.Session.Runs()
 	case e.Session != nil && e.Kind == "session.ended":

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
+	"stepbox/ui/paint"
 )
 
 // rolling is what the rollback command was told.
@@ -96,8 +96,7 @@ func count(all ...bool) (n int) {
 
 // over says what can be done with a session that has ended.
 func (r *rolling) over(s api.Session, err error) error {
-	var p *api.Problem
-	if !errors.As(err, &p) || p.Code != api.CodeNotLive || s.Live() {
+	if api.CodeOf(err) != api.CodeNotLive || s.Live() {
 		return err
 	}
 	words := fmt.Sprintf("session %s has ended: nothing in it can be rolled back before stepbox resume %s goes on with it", s.Name, s.ID)
@@ -110,7 +109,7 @@ func (r *rolling) over(s api.Session, err error) error {
 	if len(r.chosen.Actions) > 0 {
 		words += " leaves those changes out"
 	}
-	return api.Problemf(p.Code, "%s", words)
+	return api.Problemf(api.CodeNotLive, "%s", words)
 }
 
 func (r *rolling) roll(s api.Session) error {
@@ -145,12 +144,12 @@ func (r *rolling) roll(s api.Session) error {
 			return api.Problemf(api.CodeInvalid, "nothing was done: there is nothing to restore or remove")
 		}
 		if !r.yes {
-			what := "Restore " + files(plan.Restores)
+			what := "Restore " + paint.Files(plan.Restores)
 			switch {
 			case plan.Restores == 0:
-				what = "Remove " + files(plan.Removes)
+				what = "Remove " + paint.Files(plan.Removes)
 			case plan.Removes > 0:
-				what += " and remove " + files(plan.Removes)
+				what += " and remove " + paint.Files(plan.Removes)
 			}
 			if err := r.ask(fmt.Sprintf("%s in session %s?", what, s.Name)); err != nil {
 				return err
@@ -167,7 +166,7 @@ func (r *rolling) roll(s api.Session) error {
 		if len(plan.Problems) > 0 {
 			how = ", not all as before"
 		}
-		fmt.Fprintf(w, "%s: %s%s\n", rollbackWords(done), files(done.Files), how)
+		fmt.Fprintf(w, "%s: %s%s\n", rollbackWords(done), paint.Files(done.Files), how)
 		for _, t := range plan.Problems {
 			fmt.Fprintf(w, "but %s: %s\n", t.Path, t.Why)
 		}
@@ -215,7 +214,7 @@ func leftWords(r api.Rollback) string {
 	if r.LeftMore > 0 {
 		names += fmt.Sprintf(" and %d more", r.LeftMore)
 	}
-	return files(n) + " changed meanwhile and left as they are: " + names
+	return paint.Files(n) + " changed meanwhile and left as they are: " + names
 }
 
 // printRollback prints what would be done.

@@ -11,6 +11,7 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/ui/config"
+	"stepbox/ui/paint"
 )
 
 // NoMode is the error for a mode that there isn't.
@@ -90,7 +91,7 @@ func toApply(s api.Session) string {
 	if s.Live() || s.Unapplied == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s changed and not applied: stepbox diff %s · stepbox apply %s · stepbox resume %s", files(s.Unapplied), s.ID, s.ID, s.ID)
+	return fmt.Sprintf("%s changed and not applied: stepbox diff %s · stepbox apply %s · stepbox resume %s", paint.Files(s.Unapplied), s.ID, s.ID, s.ID)
 }
 
 // ended says on one line, where a session's screen was, how it ended and what becomes of

@@ -141,7 +141,7 @@ func (c command) showAt(s api.Session, n int, m api.Moment, all bool, f filter) 
 		row(w, "at", "%s, %s into the session (event %d)", at.Time.Local().Format("2006-01-02 15:04:05"), at.Offset.Round(1e6), at.Seq)
 		printSession(w, then.Session, nil)
 		printActions(w, c.actionList(all), f.actions(then.Actions), then.Questions)
-		fmt.Fprintf(w, "\nchanged by then\t%s, %s added, %d removed\n", files(then.Changes.Total), paint.Count(then.Changes.Added, "line", "lines"), then.Changes.Removed)
+		fmt.Fprintf(w, "\nchanged by then\t%s, %s added, %d removed\n", paint.Files(then.Changes.Total), paint.Count(then.Changes.Added, "line", "lines"), then.Changes.Removed)
 		for _, f := range then.Changes.Files {
 			if f.Group != "git" {
 				fmt.Fprintf(w, "%s\t%s\n", f.Status, both(f))

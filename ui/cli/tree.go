@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stepbox/session/api"
+	"stepbox/ui/paint"
 )
 
 func checkout(connect Connect) *cobra.Command {
@@ -41,7 +42,7 @@ func checkout(connect Connect) *cobra.Command {
 			return err
 		}
 		return c.print(got, func(w io.Writer) {
-			fmt.Fprintf(w, "wrote %s, %d folders and %d links to %s\n", files(got.Files), got.Folders, got.Links, got.Into)
+			fmt.Fprintf(w, "wrote %s, %d folders and %d links to %s\n", paint.Files(got.Files), got.Folders, got.Links, got.Into)
 			printInexact(w, got.Inexact, got.More)
 		})
 	})
@@ -61,7 +62,7 @@ func printInexact(w io.Writer, list []api.Trouble, more int) {
 		fmt.Fprintf(w, "not as it was: %s: %s\n", name, g.Why)
 	}
 	if more > 0 {
-		fmt.Fprintf(w, "not as they were: %s more\n", files(more))
+		fmt.Fprintf(w, "not as they were: %s more\n", paint.Files(more))
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"sync"
 	"time"
-
-	"stepbox/ui/paint"
 )
 
 // lineMost bounds what of a command stands on one line, in characters.
@@ -56,9 +54,6 @@ func cut(s string, n int) string {
 	}
 	return string(r[:n-1]) + "…"
 }
-
-// files is a number of files in words.
-func files[N int | int64](n N) string { return paint.Count(int(n), "file", "files") }
 
 func since(t time.Time) string {
 	if t.IsZero() {

@@ -32,7 +32,7 @@ func (a *Applies) Set(list []api.Apply, problem string) {
 		if x.State == api.ApplyDone {
 			mark, k = "● ", themes.Surface
 		}
-		words := fmt.Sprintf("%d  %s  %s  ", x.ID, x.At.Local().Format("01-02 15:04"), paint.Count(x.Files, "file", "files"))
+		words := fmt.Sprintf("%d  %s  %s  ", x.ID, x.At.Local().Format("01-02 15:04"), paint.Files(x.Files))
 		items = append(items, item{id: fmt.Sprint(x.ID), rows: says(mark+words+applyWords(x), k), about: says(applied(x), themes.SurfaceMuted)})
 	}
 	a.put(items)

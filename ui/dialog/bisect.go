@@ -117,7 +117,7 @@ func (d *Bisect) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 			b.hunks(f.Hunks, mostRows)
 		}
 		if n := len(d.done.Inexact) + d.done.InexactMore; n > 0 {
-			b.say(paint.Count(n, "file", "files")+" can't be had as then, and were as they are now: "+d.done.Inexact[0].Path, themes.Warn)
+			b.say(paint.Files(n)+" can't be had as then, and were as they are now: "+d.done.Inexact[0].Path, themes.Warn)
 		}
 	}
 	b.gap()

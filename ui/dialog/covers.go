@@ -12,21 +12,14 @@ import (
 )
 
 func subject(s api.Subject) string {
-	switch s {
-	case api.SubjectNested:
-		return "nested program"
-	case api.SubjectEdit:
-		return "edit"
-	case api.SubjectConnection:
-		return "connection"
-	case api.SubjectRequest:
-		return "request"
-	case api.SubjectLimit:
-		return "action at its limit"
-	case api.SubjectCall:
-		return "question of the agent's"
-	}
-	return "command"
+	return cmp.Or(map[api.Subject]string{
+		api.SubjectNested:     "nested program",
+		api.SubjectEdit:       "edit",
+		api.SubjectConnection: "connection",
+		api.SubjectRequest:    "request",
+		api.SubjectLimit:      "action at its limit",
+		api.SubjectCall:       "question of the agent's",
+	}[s], "command")
 }
 
 // foot is the keys and, above them, what stands in their way.

@@ -179,6 +179,6 @@ func (d *Decision) SetDiffs(diffs []api.FileDiff, problem string) {
 	case problem != "":
 		d.unread = "the differences can't be read: " + problem
 	case n > 0 && len(diffs) == maxDiffs:
-		d.unread = "⋯ and " + paint.Count(n, "file", "files") + " more; Changes has all of them"
+		d.unread = "⋯ and " + paint.Files(n) + " more; Changes has all of them"
 	}
 }

@@ -169,7 +169,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 		}
 		d.is(a)
 		if d.changed = a.Files > 0; d.changed {
-			words := paint.Count(a.Files, "file", "files")
+			words := paint.Files(a.Files)
 			if a.Added+a.Removed > 0 {
 				words += fmt.Sprintf(", +%d −%d lines", a.Added, a.Removed)
 			}

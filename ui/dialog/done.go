@@ -19,7 +19,7 @@ func (p *Plan) Done(a api.Apply) {
 		out = append(out, item{id: fmt.Sprint("result ", len(out)), rows: says(words, k)})
 	}
 	defer func() { p.put(out); p.fresh = true }()
-	files := paint.Count(a.Files, "file", "files")
+	files := paint.Files(a.Files)
 	switch {
 	case a.State == api.ApplyUndone:
 		a.Checks, a.Fetched = nil, nil // of the apply that isn't any more

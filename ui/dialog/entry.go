@@ -115,7 +115,7 @@ func NewSaveFile(f *File) *Entry {
 func NewExport(s api.Session, folder string) *Entry {
 	what := "All that it changed"
 	if n := s.Changed; n > 0 && !s.Live() {
-		what += ", " + paint.Count(n, "file", "files")
+		what += ", " + paint.Files(n)
 	}
 	return (&Entry{
 		Shown: confirms("export " + s.ID),

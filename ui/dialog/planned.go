@@ -56,9 +56,9 @@ func OfRollback(r api.RollbackPlan) Planned {
 	for _, c := range r.Files {
 		p.Files = append(p.Files, api.ApplyFile{Change: c})
 	}
-	p.Counts = append(p.Counts, Count{Words: "restores " + paint.Count(r.Restores, "file", "files")})
+	p.Counts = append(p.Counts, Count{Words: "restores " + paint.Files(r.Restores)})
 	if r.Removes > 0 {
-		p.Counts = append(p.Counts, Count{Words: "removes " + paint.Count(r.Removes, "file", "files"), Grave: true})
+		p.Counts = append(p.Counts, Count{Words: "removes " + paint.Files(r.Removes), Grave: true})
 	}
 	if len(r.Conflicts) > 0 {
 		p.Counts = append(p.Counts, Count{"in conflict with later changes", true, true})

@@ -147,8 +147,7 @@ func (l *Link) follow() {
 		if l.ctx.Err() != nil {
 			return
 		}
-		var gone *api.Problem
-		missing := errors.As(err, &gone) && gone.Code == api.CodeNotFound
+		missing := api.CodeOf(err) == api.CodeNotFound
 		if err == nil || missing {
 			s, serr := l.client.Session(l.ctx, l.ID)
 			if serr == nil && !s.Live() || missing {

@@ -26,16 +26,14 @@ func (l *Link) watch() {
 // left says whether there will be no terminal again: it closed, or was refused,
 // and the session isn't live, or isn't there.
 func (l *Link) left(err error) bool {
-	var p *api.Problem
-	refused := errors.As(err, &p) && (p.Code == api.CodeNotFound || p.Code == api.CodeNotLive)
-	if !refused && !errors.Is(err, io.EOF) {
+	if code := api.CodeOf(err); code != api.CodeNotFound && code != api.CodeNotLive && !errors.Is(err, io.EOF) {
 		return false
 	}
 	s, err := l.client.Session(l.ctx, l.ID)
 	if err == nil {
 		return !s.Live()
 	}
-	return errors.As(err, &p) && p.Code == api.CodeNotFound
+	return api.CodeOf(err) == api.CodeNotFound
 }
 
 // view follows one terminal connection to its end.

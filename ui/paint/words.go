@@ -122,6 +122,9 @@ func Count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
+// Files is a number of files in words.
+func Files[N int | int64](n N) string { return Count(int(n), "file", "files") }
+
 // Limits says which bounds are in force; "": none.
 func Limits(l api.Limits) string {
 	var parts []string

@@ -358,7 +358,7 @@ func (p *Pane) row(r uv.Rectangle, f paint.Frame, it item) {
 			n := f.Text(at, y, at+c.lines, "+"+strconv.Itoa(a.Added), themes.AddedWord)
 			f.Text(n+1, y, at+c.lines, "−"+strconv.Itoa(a.Removed), themes.RemovedWord)
 		} else if a.Files > 0 {
-			f.Text(at, y, at+c.lines, paint.Count(a.Files, "file", "files"), themes.Muted)
+			f.Text(at, y, at+c.lines, paint.Files(a.Files), themes.Muted)
 		}
 	}
 }

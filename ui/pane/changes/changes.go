@@ -340,7 +340,7 @@ func (p *Pane) facts(f paint.Frame) paint.Line {
 		out = append(out, f.Span(chosen, themes.Info), f.Span(paint.Between, themes.Faint))
 	}
 	lines := paint.Line{
-		{Text: paint.Count(n-apart, "file", "files"), Style: f.P.S(themes.Muted)},
+		{Text: paint.Files(n - apart), Style: f.P.S(themes.Muted)},
 		{Text: "  +" + strconv.Itoa(added), Style: f.P.S(themes.AddedWord)},
 		{Text: " −" + strconv.Itoa(removed), Style: f.P.S(themes.RemovedWord)},
 	}

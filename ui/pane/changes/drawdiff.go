@@ -65,7 +65,7 @@ func (p *Pane) drawDiff(border, r uv.Rectangle, f paint.Frame) {
 
 // folderWords say what is in a folder or a group.
 func (p *Pane) folderWords(n *node) string {
-	words := paint.Count(int(n.files), "file", "files")
+	words := paint.Files(int(n.files))
 	if n.open && !n.head() {
 		words = fmt.Sprintf("more than %d files", n.files)
 	}

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -40,17 +41,7 @@ var groups = []string{"", "lock", "generated", "ignored", "git"}
 
 // groupWords say what is in a group.
 func groupWords(group string) string {
-	switch group {
-	case "lock":
-		return "lock files"
-	case "generated":
-		return "generated files"
-	case "ignored":
-		return "files that git ignores"
-	case "git":
-		return "git's files"
-	}
-	return group
+	return cmp.Or(map[string]string{"lock": "lock files", "generated": "generated files", "ignored": "files that git ignores", "git": "git's files"}[group], group)
 }
 
 func rank(group string) int {

@@ -147,7 +147,7 @@ func (s *Screen) Empty(ctx context.Context) error {
 		default:
 			err = s.cfg.Client.Remove(ctx, id)
 		}
-		if p := (*api.Problem)(nil); errors.As(err, &p) && p.Code == api.CodeNotFound {
+		if api.CodeOf(err) == api.CodeNotFound {
 			err = nil // someone else did
 		}
 		if err != nil {

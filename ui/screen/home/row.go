@@ -96,7 +96,7 @@ func toApply(l line) string {
 	case n >= 100:
 		return strconv.Itoa(n)
 	case n > 0:
-		return paint.Count(n, "file", "files")
+		return paint.Files(n)
 	case l.x.Changed > 0 || l.x.Applies > 0:
 		return applied
 	}

@@ -2,7 +2,6 @@ package workbench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -177,9 +176,8 @@ func (k *asking) answered(question int64, docked bool, focus intent.Pane) {
 // first goes from a command that wasn't let run to the changes that come first, if that
 // is why.
 func (k *asking) first(q api.Question, err error) {
-	var p *api.Problem
 	i := slices.IndexFunc(k.st.Questions, func(o api.Question) bool { return o.Subject == api.SubjectEdit && !k.pending(o) })
-	if i < 0 || !errors.As(err, &p) || p.Code != api.CodeBusy || q.Subject != api.SubjectCommand || !k.dialogs.Shows(q.ID) {
+	if i < 0 || api.CodeOf(err) != api.CodeBusy || q.Subject != api.SubjectCommand || !k.dialogs.Shows(q.ID) {
 		return
 	}
 	k.dialogs.CloseFor(q.ID)

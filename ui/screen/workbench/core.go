@@ -2,7 +2,6 @@ package workbench
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -191,7 +190,4 @@ func (c *core) after(d time.Duration, then func() tea.Cmd) tea.Cmd {
 }
 
 // miss notes that a session was removed, where that is why a request failed.
-func (c *core) miss(err error) {
-	p := (*api.Problem)(nil)
-	c.gone = c.gone || errors.As(err, &p) && p.Code == api.CodeNotFound
-}
+func (c *core) miss(err error) { c.gone = c.gone || api.CodeOf(err) == api.CodeNotFound }

@@ -20,24 +20,24 @@ type sign struct {
 	weight int
 }
 
-func signOf(k api.MarkKind) (sign, bool) {
+func signOf(k api.MarkKind) sign {
 	switch k {
 	case api.MarkDenied:
-		return sign{"✗", themes.Denied, 7}, true
+		return sign{"✗", themes.Denied, 7}
 	case api.MarkRollback:
-		return sign{"↶", themes.Undone, 6}, true
+		return sign{"↶", themes.Undone, 6}
 	case api.MarkApply:
-		return sign{"⇑", themes.OK, 5}, true
+		return sign{"⇑", themes.OK, 5}
 	case api.MarkQuestion:
-		return sign{"◆", themes.Held, 4}, true
+		return sign{"◆", themes.Held, 4}
 	case api.MarkResume:
-		return sign{"»", themes.Info, 3}, true
+		return sign{"»", themes.Info, 3}
 	case api.MarkEdit:
-		return sign{"±", themes.AddedWord, 2}, true
+		return sign{"±", themes.AddedWord, 2}
 	case api.MarkAttempt:
-		return sign{"↗", themes.Info, 1}, true
+		return sign{"↗", themes.Info, 1}
 	}
-	return sign{}, false
+	return sign{}
 }
 
 // draw draws where the person is, and the course with its marks.
@@ -96,16 +96,14 @@ func (t *transport) scrub(f paint.Frame, off, all time.Duration) {
 		}
 		return int(float64(t.gaps.squeezed(max(0, min(d, all)))) / float64(whole) * float64(w-1))
 	}
-	signs := make([]sign, w)
+	cells := make([]sign, w)
 	for _, m := range t.line.Marks {
-		if s, ok := signOf(m.Kind); ok {
-			if at := cell(m.Offset); s.weight > signs[at].weight {
-				signs[at] = s
-			}
+		if s, at := signOf(m.Kind), cell(m.Offset); s.weight > cells[at].weight {
+			cells[at] = s
 		}
 	}
 	at := cell(off)
-	for i, s := range signs {
+	for i, s := range cells {
 		switch {
 		case i == at:
 			s = sign{glyph: "●", token: themes.Strong}

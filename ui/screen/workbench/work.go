@@ -116,10 +116,7 @@ func (o *operations) recount() tea.Cmd {
 	})
 }
 
-func stale(err error) bool {
-	var p *api.Problem
-	return errors.As(err, &p) && p.Code == api.CodeStale
-}
+func stale(err error) bool { return api.CodeOf(err) == api.CodeStale }
 
 // rollback takes, rolls or brings back as it was planned.
 func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
@@ -151,7 +148,7 @@ func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
 				o.present().Apply(api.Event{Rollback: &made})
 				after = "; ctrl+r brings it again"
 			}
-			o.tell(themes.Undone, "%s: %s%s%s", w.Done, paint.Count(made.Files, "file", "files"), after, leftWords(made))
+			o.tell(themes.Undone, "%s: %s%s%s", w.Done, paint.Files(made.Files), after, leftWords(made))
 			return nil
 		}
 	})
