@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
 	"sync"
 	"time"
+
+	"stepbox/session/api"
 )
 
 // lineMost bounds what of a command stands on one line, in characters.
@@ -80,4 +83,19 @@ var failure = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 func (r reddening) Write(p []byte) (int, error) {
 	_, err := r.Writer.Write(failure().ReplaceAll(p, []byte("\x1b["+red+"m$0\x1b[m")))
 	return len(p), err
+}
+
+// values writes JSON, a value a line. Everything of ours that is JSON for a person or a
+// program is written by it: what an agent named or said may end on a terminal.
+func values(out io.Writer) *json.Encoder { return json.NewEncoder(inert{out}) }
+
+// inert writes JSON so that a terminal does nothing that it says. A Write has whole runes,
+// as an encoder's has.
+type inert struct{ io.Writer }
+
+func (w inert) Write(p []byte) (int, error) {
+	if _, err := w.Writer.Write(api.EscapeJSON(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -127,3 +127,71 @@ func ConfirmMode(from, to api.Mode) *Confirm {
 
 // confirms names a text that a yes is for.
 func confirms(text string) state.Target { return state.Target{Hash: text, Place: "confirm"} }
+
+// ConfirmPage shows the whole address of a page that the agent wants opened, before it is
+// opened in the person's browser, or copied.
+func ConfirmPage(p api.WebPage, open bool) *Confirm {
+	c := &Confirm{Title: "Copy the address of a page?", YesFor: "copy it"}
+	if open {
+		c.Title, c.YesFor = "Open a page in your browser?", "open it"
+	}
+	c.Do = intent.DoPage{WebPage: intent.WebPage{Page: p, Open: open}}
+	c.Shown = confirms(fmt.Sprint(open, p.URL))
+	c.build = func(b *body) {
+		b.pair("host", p.Host, themes.Strong)
+		b.pair("address", p.URL, themes.Surface)
+		b.gap()
+		words := "Something in the sandbox wants it opened. It may be any page, also one that looks like another: go by the host's name. Don't sign in where you didn't mean to."
+		if strings.Contains(p.Host, "xn--") {
+			words += " This one has letters that aren't Latin, and is written as it is looked up."
+		}
+		b.say(words, themes.Warn)
+		if p.Port != 0 {
+			b.say(fmt.Sprintf("It is at or leads back to port %d of the sandbox, which this machine's localhost then has for ten minutes.", p.Port), themes.Surface)
+		}
+	}
+	return c
+}
+
+// How much is shown of what an agent wants to copy.
+const (
+	copyShown = 2000 // bytes
+	copyRows  = 12
+)
+
+// ConfirmCopies asks whether the agent may copy to the person's clipboard, from now on and
+// first the text that it wants to; "" is none yet.
+func ConfirmCopies(copied string) *Confirm {
+	return &Confirm{
+		Title:  "May the agent copy to your clipboard?",
+		Do:     intent.DoCopies{Text: copied},
+		YesFor: "yes, in this session",
+		Shown:  confirms("copies " + copied),
+		build: func(b *body) {
+			if copied != "" {
+				var lines []row
+				for line := range strings.SplitSeq(strings.ReplaceAll(api.Trim(copied, copyShown), "\t", "    "), "\n") {
+					for _, r := range paint.Wrap(b.dst, line, b.width-2) {
+						lines = append(lines, row{spans: []text{{r, themes.Inset}}, inset: true, indent: 1})
+					}
+				}
+				which := "is:"
+				if len(copied) > copyShown || len(lines) > copyRows {
+					which, lines = "begins so:", lines[:min(len(lines), copyRows)]
+				}
+				b.pair("it copies", size(copied)+", which "+which, themes.Strong)
+				b.gap()
+				b.add(lines...)
+				b.gap()
+			}
+			b.say("It can replace what you copied at any time: look at what you paste, above all into a shell. It never reads your clipboard.", themes.Warn)
+		},
+	}
+}
+
+func size(text string) string {
+	if len(text) < 1<<10 {
+		return paint.Count(len(text), "byte", "bytes")
+	}
+	return paint.Bytes(int64(len(text)))
+}

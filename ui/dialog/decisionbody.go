@@ -9,6 +9,8 @@ import (
 
 	"stepbox/session/api"
 	"stepbox/themes"
+	"stepbox/ui/intent"
+	"stepbox/ui/keys"
 	"stepbox/ui/paint"
 )
 
@@ -181,4 +183,114 @@ func (d *Decision) SetDiffs(diffs []api.FileDiff, problem string) {
 	case n > 0 && len(diffs) == maxDiffs:
 		d.unread = "⋯ and " + paint.Files(n) + " more; Changes has all of them"
 	}
+}
+
+// ThisMachine is the name by which the sandbox reaches ports of the machine that it is on.
+const ThisMachine = "host.stepbox.internal"
+
+// headline is the first row of a body: what is asked about, with what is odd of it marked.
+func headline(sign, about string) row {
+	return row{inset: true, spans: append([]text{{sign, themes.Held}}, odd(about)...)}
+}
+
+// asker says which action asks.
+func asker(q api.Question, action string) string {
+	if q.Action == 0 {
+		return "no action: the agent itself, or what it left running"
+	}
+	return fmt.Sprintf("#%d  %s", q.Action, action)
+}
+
+// connection is the body of a question about a connection, as far as a decision covers
+// it: who wants to go where, and why that is asked. The rest is what tries says.
+func (b *body) connection(q api.Question, action string, now time.Time) {
+	c := q.Connection
+	if c.Host == "" {
+		b.flood(q, now)
+		return
+	}
+	b.add(headline(" → ", paint.Reach(c)))
+	where := c.Host + ", " + strings.ToUpper(c.Protocol)
+	if c.Port != 0 {
+		where += " port " + strconv.Itoa(c.Port)
+	}
+	if c.Host == ThisMachine && c.Port != 0 {
+		where = fmt.Sprintf("this machine's 127.0.0.1:%d, as %s", c.Port, where)
+	}
+	b.fact("to", where)
+	b.fact("program", cmp.Or(c.Program, "it isn't known which"))
+	b.fact("for", asker(q, action))
+	b.factIn("limit", c.Limit, themes.Warn)
+	b.fact("asked by", cmp.Or(q.Rule, "no rule decides it"))
+}
+
+// flood is the body of a question about more destinations than are asked about one
+// by one.
+func (b *body) flood(q api.Question, now time.Time) {
+	b.say("More destinations are tried than are asked about one by one. They can be denied together; what is to be reached needs a rule.", themes.Surface)
+	b.tries(q.Connection, now)
+	b.facts("to", q.Connection.Many, themes.Surface)
+	b.fact("asked by", cmp.Or(q.Rule, "no rule decides it"))
+}
+
+// tries says how a connection's tries stand now.
+func (b *body) tries(c *api.Connection, now time.Time) {
+	tried := "tried " + paint.Count(c.Tries, "time", "times")
+	if !c.LastTry.IsZero() {
+		tried += ", the last " + paint.Clock(now.Sub(c.LastTry)) + " ago"
+	}
+	waits := paint.Count(c.Waiting, "connection waits", "connections wait") + " for the answer"
+	if c.Waiting == 0 {
+		waits = "it gave up; the answer serves its next try"
+	}
+	b.fact("now", waits)
+	if c.Pid != 0 {
+		tried += fmt.Sprintf(", by process %d", c.Pid)
+	}
+	b.factIn("tries", tried, themes.SurfaceMuted)
+	b.factIn("last time", c.LastTime, themes.SurfaceMuted)
+}
+
+// request is the body of a question about what a program wants of the person's.
+func (b *body) request(q api.Question, action string) {
+	r := q.Request
+	b.add(headline(" ? ", paint.Spelled(b.dst, q.Title)))
+	for _, f := range r.Facts {
+		b.fact(f.Name, f.Value)
+	}
+	program := cmp.Or(r.Program, "it isn't known which")
+	if r.Pid != 0 {
+		program += fmt.Sprintf(", process %d", r.Pid)
+	}
+	b.fact("program", program)
+	b.fact("for", asker(q, action))
+	b.fact("asked by", q.Rule)
+}
+
+// Offered is the pattern of a rule that the question itself offers to allow by, in a
+// few words; "" when it offers none.
+func Offered(q api.Question) string {
+	if q.Offer == nil || q.Offer.Answer == api.AnswerDeny {
+		return ""
+	}
+	return cmp.Or(paint.Clean(q.Offer.Pattern), "this")
+}
+
+// offer says that the same was answered the same several times, and how it is answered
+// for longer.
+func (b *body) offer(q api.Question) {
+	o := q.Offer
+	if o == nil {
+		return
+	}
+	said, how := "allowed", keys.First(intent.Always{}, keys.Decision)+" makes that a rule"
+	if o.Answer == api.AnswerDeny {
+		said = "denied"
+		how = fmt.Sprintf("%s, then %s, has that hold for longer", keys.First(intent.Deny{}, keys.Decision), keys.First(intent.Extent{By: 1}, keys.Denial))
+	}
+	words := fmt.Sprintf("↻ you %s this %s: %s", said, paint.Count(o.Times, "time", "times"), how)
+	if p := cmp.Or(paint.Clean(o.Pattern), paint.Clean(o.Means)); p != "" && o.Answer != api.AnswerDeny {
+		words += " (" + p + ")"
+	}
+	b.say(words, themes.Info)
 }

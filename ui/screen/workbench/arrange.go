@@ -177,7 +177,7 @@ func (s *Screen) keep() tea.Cmd {
 		return func() tea.Cmd {
 			v.keeping = false
 			if err != nil {
-				s.tell(themes.Warn, "%s", paint.Clean(err.Error()))
+				s.warn("%s", paint.Clean(err.Error()))
 			}
 			return nil
 		}

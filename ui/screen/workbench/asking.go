@@ -9,7 +9,6 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 
 	"stepbox/session/api"
-	"stepbox/themes"
 	"stepbox/ui/answer"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
@@ -187,7 +186,7 @@ func (k *asking) first(q api.Question, err error) {
 // refused says that an answer didn't count, where the person looks.
 func (k *asking) refused(question int64, words string) {
 	k.dialogs.Fail(question, words)
-	k.tell(themes.Warn, "%s", words)
+	k.warn("%s", words)
 }
 
 // whole says whether the strip shows all that a decision on the question covers.

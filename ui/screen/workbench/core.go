@@ -11,7 +11,6 @@ import (
 	"stepbox/session/api"
 	"stepbox/themes"
 	"stepbox/ui/link"
-	"stepbox/ui/paint"
 	"stepbox/ui/state"
 )
 
@@ -121,10 +120,13 @@ func (c *core) long(doing string, f request) tea.Cmd {
 }
 
 // ask is long, or do without words for it, of a request with one answer.
-func ask[T any](c *core, doing string, f func(ctx context.Context, client link.Client, id string) (T, error), then func(T, error) tea.Cmd) tea.Cmd {
+func ask[T any](c *core, doing string, f func(ctx context.Context, client link.Client, id string) (T, error), then func(T, error)) tea.Cmd {
 	asked := func(ctx context.Context, client link.Client, id string) func() tea.Cmd {
 		v, err := f(ctx, client, id)
-		return func() tea.Cmd { return then(v, err) }
+		return func() tea.Cmd {
+			then(v, err)
+			return nil
+		}
 	}
 	if doing == "" {
 		return c.do(asked)
@@ -134,13 +136,12 @@ func ask[T any](c *core, doing string, f func(ctx context.Context, client link.C
 
 // get is ask for who can do without an answer: why there is none is said.
 func get[T any](c *core, doing string, f func(ctx context.Context, client link.Client, id string) (T, error), then func(T)) tea.Cmd {
-	return ask(c, doing, f, func(v T, err error) tea.Cmd {
+	return ask(c, doing, f, func(v T, err error) {
 		if err != nil {
-			c.tell(themes.Warn, "%s", paint.Failed(err))
+			c.fail(err)
 		} else {
 			then(v)
 		}
-		return nil
 	})
 }
 

@@ -76,10 +76,10 @@ func (f *fetcher) mark() tea.Cmd {
 	at, memory := f.pane.Looked(), f.cfg.Kept.Looked()
 	switch {
 	case f.pane.Action != 0:
-		f.tell(themes.Info, "this is one action's changes: m marks the session's (s)")
+		f.info("this is one action's changes: m marks the session's (s)")
 		return nil
 	case at == 0:
-		f.tell(themes.Info, "nothing to mark as looked at yet: there is no checkpoint of what is shown")
+		f.info("nothing to mark as looked at yet: there is no checkpoint of what is shown")
 		return nil
 	}
 	f.looked = at
@@ -91,7 +91,7 @@ func (f *fetcher) mark() tea.Cmd {
 		err := memory.Set(id, at)
 		return func() tea.Cmd {
 			if err != nil {
-				f.tell(themes.Warn, "%s", err)
+				f.warn("%s", err)
 			}
 			return nil
 		}

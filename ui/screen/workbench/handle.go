@@ -21,7 +21,7 @@ func (s *Screen) handle(i intent.Intent, target state.Target, repeat bool) tea.C
 	if s.view.handle(i) {
 		switch i.(type) {
 		case intent.Arrange:
-			s.tell(themes.Info, "layout: %s", s.view.shape().Preset)
+			s.info("layout: %s", s.view.shape().Preset)
 		case intent.Focus, intent.FocusStep, intent.FocusTo: // the keys go where the focus does
 			s.asking.dialogs.Undock(s.asking.ruler())
 		}
@@ -143,7 +143,7 @@ func (s *Screen) opens(i intent.Intent, q api.Question) bool {
 			return false
 		}
 		s.asking.open(q)
-		s.tell(themes.Info, dialog.Unread)
+		s.info(dialog.Unread)
 		return true
 	case intent.Keep:
 		a, _ := s.st.Action(s.asking.list.Selected())

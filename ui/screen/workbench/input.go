@@ -173,7 +173,7 @@ func (s *Screen) Paste(text string) tea.Cmd {
 			c.Paste(text)
 		}
 	case s.typing() && s.asking.desk.JustDecided():
-		s.tell(themes.Warn, "not pasted: something was decided just before")
+		s.warn("not pasted: something was decided just before")
 	case s.find.in != intent.NoPane:
 		s.find.line.Insert(text)
 		s.typedFilter()

@@ -34,6 +34,11 @@ func (n *notices) tell(token themes.Token, format string, args ...any) {
 	n.notice = notice{text: paint.Clean(fmt.Sprintf(format, args...)), token: token, until: n.clock().Add(noticeTime)}
 }
 
+// info tells something in the usual look, warn what is to be cared about, and fail why something failed.
+func (n *notices) info(format string, args ...any) { n.tell(themes.Info, format, args...) }
+func (n *notices) warn(format string, args ...any) { n.tell(themes.Warn, format, args...) }
+func (n *notices) fail(err error)                  { n.warn("%s", paint.Failed(err)) }
+
 // answerKey says why a key did nothing, and which does.
 func (n *notices) answerKey(token themes.Token, words string) {
 	n.tell(token, "%s", words)

@@ -96,7 +96,7 @@ func (s *Screen) replay(i intent.Intent) tea.Cmd {
 			return nil
 		}
 		if !ok && i.By > 0 {
-			t.tell(themes.Info, "no action began after this: end shows how it stands now")
+			t.info("no action began after this: end shows how it stands now")
 			return nil
 		}
 		if !ok {
@@ -160,10 +160,10 @@ func (s *Screen) moved(m link.Moved) {
 	if m.Err != nil {
 		s.miss(m.Err)
 		t.playing = false
-		s.tell(themes.Warn, "the replay can't go on: %s", paint.Failed(m.Err))
+		s.warn("the replay can't go on: %s", paint.Failed(m.Err))
 	}
 	if m.Lost != "" {
-		s.tell(themes.Warn, "%s", m.Lost)
+		s.warn("%s", m.Lost)
 	}
 	switch {
 	case m.State != nil:
@@ -189,7 +189,7 @@ func (s *Screen) moved(m link.Moved) {
 		s.toPresent()
 	default: // the next key may still be meant for the replay, and must not be the agent's
 		t.playing = false
-		s.tell(themes.Info, "nothing more is recorded by now: end, L or esc goes live")
+		s.info("nothing more is recorded by now: end, L or esc goes live")
 	}
 }
 
@@ -227,7 +227,7 @@ func (s *Screen) toPresent() {
 	s.asking.list.List.Follow()
 	s.asking.follow(s.view.focus)
 	if s.Over() {
-		s.tell(themes.Info, "this is how the session ended")
+		s.info("this is how the session ended")
 		return
 	}
 	s.tell(themes.OK, "● live: this is now")
@@ -272,7 +272,7 @@ func (t *transport) changed(key string) tea.Cmd {
 		at, err := c.FirstChange(ctx, id, key)
 		return func() tea.Cmd {
 			if err != nil {
-				t.tell(themes.Warn, "can't find when it changed: %s", paint.Failed(err))
+				t.warn("can't find when it changed: %s", paint.Failed(err))
 				return nil
 			}
 			t.jump(api.MomentOf(at.Seq), at.Offset)
@@ -293,7 +293,7 @@ func (t *transport) search(words string, opened bool) tea.Cmd {
 		page, err := api.Searched(ctx, c.Find, api.Query{Text: words, Session: id, Hits: maxHits})
 		return func() tea.Cmd {
 			if err != nil {
-				t.tell(themes.Warn, "can't search: %s", paint.Failed(err))
+				t.warn("can't search: %s", paint.Failed(err))
 				return nil
 			}
 			t.hits, t.more, t.unsearched = nil, false, ""
@@ -313,7 +313,7 @@ func (t *transport) search(words string, opened bool) tea.Cmd {
 				if t.unsearched != "" {
 					some = "nothing in what was searched"
 				}
-				t.tell(themes.Info, "%s has %q%s", some, words, t.unsearched)
+				t.info("%s has %q%s", some, words, t.unsearched)
 				return nil
 			}
 			from, _ := t.here()
@@ -324,7 +324,7 @@ func (t *transport) search(words string, opened bool) tea.Cmd {
 			}
 			if opened || t.asked != asked || t.wanted != wanted {
 				t.hit = max(at, 0) - 1
-				t.tell(themes.Info, "%q was found: %s goes to the next place%s", words, keys.First(intent.Hit{By: 1}, keys.Replay), t.unsearched)
+				t.info("%q was found: %s goes to the next place%s", words, keys.First(intent.Hit{By: 1}, keys.Replay), t.unsearched)
 				return nil
 			}
 			t.toHit(max(at, 0))
@@ -352,5 +352,5 @@ func (t *transport) tellHit() {
 	if t.unsearched != "" { // said first: a narrow screen cuts the rest
 		all += " in a part"
 	}
-	t.tell(themes.Info, "%d of %s: %s%s", t.hit+1, all, h.Text, t.unsearched)
+	t.info("%d of %s: %s%s", t.hit+1, all, h.Text, t.unsearched)
 }

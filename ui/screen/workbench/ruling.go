@@ -49,19 +49,18 @@ func (r *ruling) make(rule api.Rule, d dialog.Dialog) tea.Cmd {
 	add := func(ctx context.Context, c link.Client, id string) (api.Ruled, error) {
 		return c.AddRule(ctx, id, rule)
 	}
-	made := func(s api.Ruled, err error) tea.Cmd {
+	made := func(s api.Ruled, err error) {
 		if err != nil {
 			r.failed(d, err)
-			return nil
+			return
 		}
 		r.present().Apply(api.Event{Session: &s.Session})
 		if d != nil {
 			r.dialogs.Close(d)
 		}
 		if r.made(rule); s.Beaten != "" {
-			r.tell(themes.Warn, "⚠ the rule doesn't hold: %s wins", s.Beaten)
+			r.warn("⚠ the rule doesn't hold: %s wins", s.Beaten)
 		}
-		return nil
 	}
 	do := func() tea.Cmd {
 		r.desk.Decided = r.cfg.Now()
@@ -78,14 +77,13 @@ func (r *ruling) take(rule api.Rule, d dialog.Dialog) tea.Cmd {
 	remove := func(ctx context.Context, c link.Client, id string) (api.Session, error) {
 		return c.RemoveRule(ctx, id, rule)
 	}
-	return ask(r.core, "forgetting the rule", remove, func(s api.Session, err error) tea.Cmd {
+	return ask(r.core, "forgetting the rule", remove, func(s api.Session, err error) {
 		if err != nil {
 			r.failed(d, err)
-			return nil
+			return
 		}
 		r.present().Apply(api.Event{Session: &s})
 		r.tell(themes.OK, "✓ forgotten: %s", dialog.RuleWords(rule))
-		return nil
 	})
 }
 
@@ -93,7 +91,7 @@ func (r *ruling) failed(d dialog.Dialog, err error) {
 	if d != nil {
 		d.Fail(paint.Failed(err))
 	}
-	r.tell(themes.Warn, "%s", paint.Failed(err))
+	r.fail(err)
 }
 
 // made says that a rule holds, and what takes it back: a key that does so where the keys

@@ -6,7 +6,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	uv "github.com/charmbracelet/ultraviolet"
 
-	"stepbox/themes"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
 	"stepbox/ui/selection"
@@ -185,7 +184,7 @@ func (d *dragging) released() tea.Cmd {
 func (d *dragging) tellMouse() {
 	if !d.told {
 		d.told = true
-		d.tell(themes.Info, "the agent has the mouse: %s selects here, or shift with the mouse", afterLeader(intent.CopyMode{}))
+		d.info("the agent has the mouse: %s selects here, or shift with the mouse", afterLeader(intent.CopyMode{}))
 	}
 }
 

@@ -68,7 +68,7 @@ const (
 // agent said before.
 func (s *Screen) Says(words string) {
 	if strings.HasPrefix(s.notice.text, agentSays) {
-		s.tell(themes.Info, agentSays+"%s", words)
+		s.info(agentSays+"%s", words)
 		return
 	}
 	s.tellToo(themes.Info, agentSays+words)
@@ -104,7 +104,7 @@ func (s *signalling) left(d dialog.Dialog) {
 	}
 	s.asked, s.waits = nil, ""
 	s.cfg.Copies[s.link.ID] = false
-	s.tell(themes.Info, "the agent doesn't copy in this session; the palette changes that")
+	s.info("the agent doesn't copy in this session; the palette changes that")
 }
 
 // An agent may replace what the person has copied: that is told each time, and is not to

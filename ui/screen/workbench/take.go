@@ -11,7 +11,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
-	"stepbox/themes"
 	"stepbox/ui/dialog"
 	"stepbox/ui/intent"
 	"stepbox/ui/keys"
@@ -87,7 +86,7 @@ func (s *Screen) takeOut(i intent.Intent, t state.Target) tea.Cmd {
 	all := s.takes(t)
 	switch len(all) {
 	case 0:
-		s.tell(themes.Info, "nothing is selected that could be copied: drag the mouse over text to copy it")
+		s.info("nothing is selected that could be copied: drag the mouse over text to copy it")
 		return nil
 	case 1:
 		return s.handle(all[0].Intent, t, false)
@@ -117,7 +116,7 @@ func (s *Screen) patch() (api.PatchRequest, bool) {
 // copyDiff copies the diff of what is selected.
 func (s *Screen) copyDiff() tea.Cmd {
 	r, _ := s.patch()
-	return ask(s.core, "copying the diff", func(ctx context.Context, c link.Client, id string) (string, error) {
+	read := func(ctx context.Context, c link.Client, id string) (string, error) {
 		p, err := c.Patch(ctx, id, r)
 		if err != nil {
 			return "", err
@@ -128,12 +127,16 @@ func (s *Screen) copyDiff() tea.Cmd {
 			err = errLongPatch
 		}
 		return string(text), err
-	}, func(text string, err error) tea.Cmd {
-		if err != nil {
-			s.tell(themes.Warn, "not copied: %s", paint.Failed(err))
-			return nil
+	}
+	return s.long("copying the diff", func(ctx context.Context, c link.Client, id string) func() tea.Cmd {
+		text, err := read(ctx, c, id)
+		return func() tea.Cmd {
+			if err != nil {
+				s.warn("not copied: %s", paint.Failed(err))
+				return nil
+			}
+			return s.cfg.Copy(text, "the diff, "+paint.Count(strings.Count(text, "\n"), "line", "lines"))
 		}
-		return s.cfg.Copy(text, "the diff, "+paint.Count(strings.Count(text, "\n"), "line", "lines"))
 	})
 }
 
@@ -155,7 +158,7 @@ func (s *Screen) outside(i intent.Intent) tea.Cmd {
 	}
 	pane := &s.changes.pane
 	if pane.Gone() {
-		s.tell(themes.Info, "the file was deleted: %s opens its diff", keys.First(intent.Read{}, keys.Changes))
+		s.info("the file was deleted: %s opens its diff", keys.First(intent.Read{}, keys.Changes))
 		return nil
 	}
 	return s.cfg.Open(s.link.ID, Reading{Key: pane.File(), Name: pane.Path(), At: s.changes.moment(), Line: pane.Line()})

@@ -110,7 +110,7 @@ func (t *tour) begin(why func(intent.Intent) string) tea.Cmd {
 		err := memory.Write(tourFile, "shown\n")
 		return func() tea.Cmd {
 			if err != nil {
-				t.tell(themes.Warn, "cannot remember that the tour was shown: %s", err)
+				t.warn("cannot remember that the tour was shown: %s", err)
 			}
 			return nil
 		}

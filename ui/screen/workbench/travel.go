@@ -64,7 +64,7 @@ func (o *operations) write(d dialog.Dialog, done string, write func(ctx context.
 		return func() tea.Cmd {
 			if err != nil {
 				d.Fail(paint.Failed(err))
-				o.tell(themes.Warn, "%s", paint.Failed(err))
+				o.fail(err)
 				return nil
 			}
 			o.dialogs.Close(d)

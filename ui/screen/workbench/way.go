@@ -6,7 +6,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"stepbox/session/api"
-	"stepbox/themes"
 	"stepbox/ui/find"
 	"stepbox/ui/intent"
 )
@@ -168,7 +167,7 @@ func (s *Screen) toAction(n int, from whereabouts) tea.Cmd {
 			return read
 		}
 	}
-	s.tell(themes.Info, "there is no #%d here", n)
+	s.info("there is no #%d here", n)
 	return nil
 }
 

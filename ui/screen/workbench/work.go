@@ -108,11 +108,10 @@ func (o *operations) carryOut() tea.Cmd {
 // one no event tells.
 func (o *operations) recount() tea.Cmd {
 	read := func(ctx context.Context, c link.Client, id string) (api.Session, error) { return c.Session(ctx, id) }
-	return ask(o.core, "", read, func(s api.Session, err error) tea.Cmd {
+	return ask(o.core, "", read, func(s api.Session, err error) {
 		if err == nil {
 			o.present().Apply(api.Event{Session: &s})
 		}
-		return nil
 	})
 }
 
@@ -135,7 +134,7 @@ func (o *operations) rollback(w dialog.Work, hash string) tea.Cmd {
 			}
 			if failure != "" {
 				d.Fail(failure)
-				o.tell(themes.Warn, "failed: %s", failure)
+				o.warn("failed: %s", failure)
 				return nil
 			}
 			o.dialogs.Close(d)
@@ -180,10 +179,9 @@ func (o *operations) readBeside() tea.Cmd {
 	read := func(ctx context.Context, c link.Client, id string) (api.FileDiff, error) {
 		return c.Diff(ctx, id, key, in)
 	}
-	return ask(o.core, "", read, func(got api.FileDiff, err error) tea.Cmd {
+	return ask(o.core, "", read, func(got api.FileDiff, err error) {
 		o.reading = false
 		d.SetDiff(key, got, paint.Failed(err))
-		return nil
 	})
 }
 
@@ -192,10 +190,7 @@ func (o *operations) applies() tea.Cmd {
 	d := &dialog.Applies{}
 	o.dialogs.Open(d)
 	read := func(ctx context.Context, c link.Client, id string) ([]api.Apply, error) { return c.Applies(ctx, id) }
-	return ask(o.core, "", read, func(list []api.Apply, err error) tea.Cmd {
-		d.Set(list, paint.Failed(err))
-		return nil
-	})
+	return ask(o.core, "", read, func(list []api.Apply, err error) { d.Set(list, paint.Failed(err)) })
 }
 
 func (o *operations) undo(apply int64) tea.Cmd {

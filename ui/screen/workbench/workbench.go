@@ -368,9 +368,9 @@ func (s *Screen) noted(e api.Event) {
 	case n.Warn && !e.At.Before(s.opened.Add(-starting)) && e.At.Before(s.opened.Add(starting)):
 		s.tellToo(themes.Warn, n.Text)
 	case n.Warn && !e.At.Before(s.opened):
-		s.tell(themes.Warn, "%s", n.Text)
+		s.warn("%s", n.Text)
 	case !n.Warn && s.caught && !e.At.Before(s.opened) && !s.fresh():
-		s.tell(themes.Info, "%s", n.Text)
+		s.info("%s", n.Text)
 	}
 }
 
@@ -407,7 +407,7 @@ func (s *Screen) ended(m link.Over) {
 	s.lostEv, s.lostTm = "", ""
 	if m.Err != nil {
 		s.miss(m.Err)
-		s.tell(themes.Warn, "the session's last state can't be read: %s", paint.Failed(m.Err))
+		s.warn("the session's last state can't be read: %s", paint.Failed(m.Err))
 		return
 	}
 	if m.Session.ID != "" {
