@@ -31,10 +31,11 @@ func bisect(connect Connect) *cobra.Command {
 		"beginning and fail at the end. It runs in throw-away sandboxes with an empty home and /tmp and without a network.\n" +
 		"Exit 125 means that it can't tell of a state; 128 and above end the search. A single word is a line for the shell."
 	cmd.Example = "  stepbox bisect fix-tests -- go test ./...\n  stepbox bisect 7 --from 10 --jobs 4 -- 'make && ./smoke.sh'"
-	cmd.Flags().StringVar(&from, "from", "", "the moment at which it still passes (start)")
-	cmd.Flags().StringVar(&to, "to", "", "the moment at which it fails (end)")
-	cmd.Flags().IntVar(&r.Jobs, "jobs", 0, "runs at once (half the processors, 4 at most)")
-	cmd.Flags().BoolVar(&r.Once, "once", false, "don't run again what the answer rests on, to see whether it is flaky")
+	f := cmd.Flags()
+	f.StringVar(&from, "from", "", "the moment at which it still passes (start)")
+	f.StringVar(&to, "to", "", "the moment at which it fails (end)")
+	f.IntVar(&r.Jobs, "jobs", 0, "runs at once (half the processors, 4 at most)")
+	f.BoolVar(&r.Once, "once", false, "don't run again what the answer rests on, to see whether it is flaky")
 	return cmd
 }
 

@@ -129,12 +129,13 @@ func approve(connect Connect) *cobra.Command {
 		return c.answerNamed(args, d)
 	})
 	to.flags(cmd, "once")
-	cmd.Flags().StringVar(&pattern, "rule", "", ruleHelp)
-	cmd.Flags().StringVar(&hash, "hash", "", hashHelp+"; needed for a program within a running action")
-	cmd.Flags().StringVar(&reason, "reason", "", "of what the agent itself asks: one line that it is answered")
-	cmd.Flags().BoolVar(&into, "into", false, "step into: hold each program that it starts")
-	cmd.Flags().BoolVar(&over, "over", false, "step over: run it, and hold the next action")
-	cmd.Flags().BoolVar(&keep, "keep", false, "keep what it changes, too, without being asked")
+	f := cmd.Flags()
+	f.StringVar(&pattern, "rule", "", ruleHelp)
+	f.StringVar(&hash, "hash", "", hashHelp+"; needed for a program within a running action")
+	f.StringVar(&reason, "reason", "", "of what the agent itself asks: one line that it is answered")
+	f.BoolVar(&into, "into", false, "step into: hold each program that it starts")
+	f.BoolVar(&over, "over", false, "step over: run it, and hold the next action")
+	f.BoolVar(&keep, "keep", false, "keep what it changes, too, without being asked")
 	return cmd
 }
 
@@ -155,11 +156,12 @@ func deny(connect Connect) *cobra.Command {
 		return c.answerNamed(args, d)
 	})
 	to.flags(cmd, "")
-	cmd.Flags().StringVar(&pattern, "rule", "", ruleHelp)
-	cmd.Flags().BoolVar(&forget, "forget", false, "a host or a pattern: "+forgetHelp)
-	cmd.Flags().BoolVar(&words, "command", false, "what is named isn't an action or a host, but a pattern of commands, as 'npm publish *'")
-	cmd.Flags().StringVar(&reason, "reason", "", "one line that the agent reads on its standard error, and that a rule says why")
-	cmd.Flags().StringVar(&hash, "hash", "", hashHelp)
+	f := cmd.Flags()
+	f.StringVar(&pattern, "rule", "", ruleHelp)
+	f.BoolVar(&forget, "forget", false, "a host or a pattern: "+forgetHelp)
+	f.BoolVar(&words, "command", false, "what is named isn't an action or a host, but a pattern of commands, as 'npm publish *'")
+	f.StringVar(&reason, "reason", "", "one line that the agent reads on its standard error, and that a rule says why")
+	f.StringVar(&hash, "hash", "", hashHelp)
 	return cmd
 }
 

@@ -62,11 +62,12 @@ func diff(connect Connect) *cobra.Command {
 		"SESSION@12 is what had changed when action 12 had ended, SESSION 3..12^ what changed between two moments:\n" +
 		"12 is after action 12, 12^ before it, +1h2m that long after the start, and there are start and end."
 	cmd.Example = "  stepbox diff fix-tests 12\n  stepbox diff fix-tests 3..12 src/main.go\n  stepbox diff fix-tests@+10m --stat"
-	cmd.Flags().StringArrayVar(&d.paths, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
-	cmd.Flags().IntVar(&action, "action", 0, "only what this action changed")
-	cmd.Flags().BoolVar(&d.stat, "stat", false, "only how many lines of each file changed")
-	cmd.Flags().BoolVar(&home, "home", false, "what it changed in its home folder, if that is its own (run --home session)")
-	cmd.Flags().BoolVar(&d.names, "name-status", false, "only the files, with git's letters")
+	f := cmd.Flags()
+	f.StringArrayVar(&d.paths, "path", nil, "only paths that match this pattern, as src/**; may be repeated")
+	f.IntVar(&action, "action", 0, "only what this action changed")
+	f.BoolVar(&d.stat, "stat", false, "only how many lines of each file changed")
+	f.BoolVar(&home, "home", false, "what it changed in its home folder, if that is its own (run --home session)")
+	f.BoolVar(&d.names, "name-status", false, "only the files, with git's letters")
 	cmd.MarkFlagsMutuallyExclusive("stat", "name-status", "json")
 	return cmd
 }

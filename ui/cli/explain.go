@@ -37,12 +37,13 @@ func policyExplain(connect, rules Connect) *cobra.Command {
 		"  stepbox policy explain --host registry.example:443 --program /usr/bin/node\n  stepbox policy explain --file .env"
 	at.flags(cmd)
 	at.fileFlag(cmd, "explain by the built-in rules and this `FILE`, as if it were trusted; may be given more than once")
-	cmd.Flags().StringVar(&r.Host, "host", "", "what a program connects to, as NAME:PORT[/PROTOCOL]")
-	cmd.Flags().StringVar(&r.Program, "program", "", "with --host: the program, by its path or its name")
-	cmd.Flags().StringVar(&r.Variable, "variable", "", "the `NAME` of a variable of the agent's environment")
-	cmd.Flags().StringVar(&r.Limit, "limit", "", "the `NAME` of a limit, like memory or action.files")
-	cmd.Flags().StringVar(&r.Section, "section", "", "what the `SECTION` names, ask or checks says")
-	cmd.Flags().StringVar(&r.Path, "file", "", "a file of the project, or one outside")
+	f := cmd.Flags()
+	f.StringVar(&r.Host, "host", "", "what a program connects to, as NAME:PORT[/PROTOCOL]")
+	f.StringVar(&r.Program, "program", "", "with --host: the program, by its path or its name")
+	f.StringVar(&r.Variable, "variable", "", "the `NAME` of a variable of the agent's environment")
+	f.StringVar(&r.Limit, "limit", "", "the `NAME` of a limit, like memory or action.files")
+	f.StringVar(&r.Section, "section", "", "what the `SECTION` names, ask or checks says")
+	f.StringVar(&r.Path, "file", "", "a file of the project, or one outside")
 	return cmd
 }
 

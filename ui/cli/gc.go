@@ -42,11 +42,12 @@ func collect(connect Connect) *cobra.Command {
 		"that have ended, the oldest first: older ones, more than so many, or as many as it takes to keep to a size. Pinned\n" +
 		"ones stay, and those with changes that were never applied, or commits that were never fetched. Contents stay while a session needs them, its forks too.\n" +
 		"No session may run meanwhile, nor another Stepbox look at the record."
-	cmd.Flags().BoolVar(&r.Dry, "dry-run", false, "only say what would be removed")
-	cmd.Flags().StringVar(&age, "older-than", "", "remove sessions that ended longer ago: 12h, 90d, 8w, or before a day, 2026-01-31")
-	cmd.Flags().IntVar(&keep, "keep", 0, "remove all sessions but the newest so many")
-	cmd.Flags().StringVar(&size, "max-size", "0", "remove sessions until the record takes no more than that: 500M, 10G")
-	cmd.Flags().BoolVar(&r.Unapplied, "force", false, "also those with changes that were never applied, or commits that were never fetched, and folders of sessions that the record doesn't know")
+	f := cmd.Flags()
+	f.BoolVar(&r.Dry, "dry-run", false, "only say what would be removed")
+	f.StringVar(&age, "older-than", "", "remove sessions that ended longer ago: 12h, 90d, 8w, or before a day, 2026-01-31")
+	f.IntVar(&keep, "keep", 0, "remove all sessions but the newest so many")
+	f.StringVar(&size, "max-size", "0", "remove sessions until the record takes no more than that: 500M, 10G")
+	f.BoolVar(&r.Unapplied, "force", false, "also those with changes that were never applied, or commits that were never fetched, and folders of sessions that the record doesn't know")
 	return cmd
 }
 

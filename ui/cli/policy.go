@@ -36,9 +36,10 @@ type place struct {
 }
 
 func (p *place) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&p.session, "session", "s", "", "the rules of this session, with those made in it")
-	cmd.Flags().StringVarP(&p.project, "project", "w", "", "the project folder (this one)")
-	cmd.Flags().StringVar(&p.agent, "agent", "", "the agent whose profile counts, like claude")
+	f := cmd.Flags()
+	f.StringVarP(&p.session, "session", "s", "", "the rules of this session, with those made in it")
+	f.StringVarP(&p.project, "project", "w", "", "the project folder (this one)")
+	f.StringVar(&p.agent, "agent", "", "the agent whose profile counts, like claude")
 	cmd.MarkFlagsMutuallyExclusive("session", "project")
 	cmd.MarkFlagsMutuallyExclusive("session", "agent")
 }

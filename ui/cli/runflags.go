@@ -40,33 +40,34 @@ const (
 )
 
 func (f *RunFlags) Add(cmd *cobra.Command) {
-	cmd.Flags().SetInterspersed(false) // the first word that isn't a flag is the agent
-	cmd.Flags().StringVar(&f.Mode, "mode", string(api.ModePolicy), "step: hold every action; policy: follow the rules; watch: only record")
-	cmd.Flags().StringVar(&f.Name, "name", "", "the session's name (the folder's)")
-	cmd.Flags().StringVar(&f.Home, "home", string(api.HomeProfile), "the agent's home: profile: shared by the agent's sessions; session: a view of that, kept apart; fresh: empty")
-	cmd.Flags().StringVarP(&f.Workspace, "workspace", "w", "", "the project folder (this one)")
-	cmd.Flags().StringArrayVar(&f.Hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
-	cmd.Flags().StringArrayVar(&f.Dirs, "add-dir", nil, "a folder that the agent has besides the project, at its own path; with :ro it can't be written, else what is written stays in the session, without review; may be given more than once")
-	cmd.Flags().StringArrayVar(&f.Ports, "publish", nil, "[HOSTPORT:]PORT of a server of the agent's that this machine reaches, as http://localhost:HOSTPORT; may be given more than once")
-	cmd.Flags().BoolVar(&f.NoCaches, "no-caches", false, "begin without your build caches")
-	cmd.Flags().Func("own-questions", "`on` or off; off starts an agent with the argument that turns off its own questions and sandbox: Stepbox's stay", func(v string) error {
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // the first word that isn't a flag is the agent
+	flags.StringVar(&f.Mode, "mode", string(api.ModePolicy), "step: hold every action; policy: follow the rules; watch: only record")
+	flags.StringVar(&f.Name, "name", "", "the session's name (the folder's)")
+	flags.StringVar(&f.Home, "home", string(api.HomeProfile), "the agent's home: profile: shared by the agent's sessions; session: a view of that, kept apart; fresh: empty")
+	flags.StringVarP(&f.Workspace, "workspace", "w", "", "the project folder (this one)")
+	flags.StringArrayVar(&f.Hosts, "allow-host", nil, "NAME[:PORT] that may be reached; may be given more than once")
+	flags.StringArrayVar(&f.Dirs, "add-dir", nil, "a folder that the agent has besides the project, at its own path; with :ro it can't be written, else what is written stays in the session, without review; may be given more than once")
+	flags.StringArrayVar(&f.Ports, "publish", nil, "[HOSTPORT:]PORT of a server of the agent's that this machine reaches, as http://localhost:HOSTPORT; may be given more than once")
+	flags.BoolVar(&f.NoCaches, "no-caches", false, "begin without your build caches")
+	flags.Func("own-questions", "`on` or off; off starts an agent with the argument that turns off its own questions and sandbox: Stepbox's stay", func(v string) error {
 		off := v == "off"
 		if f.Unasked = &off; !off && v != "on" {
 			return errors.New("use on or off")
 		}
 		return nil
 	})
-	cmd.Flags().StringArrayVar(&f.Credentials, "credential", nil, "service (anthropic, openai, github, …) whose key is taken from your environment and put into requests on their way out: the agent never has it; may be given more than once")
-	cmd.Flags().StringVar(&f.Tokens, "tokens", "", "tokens of models that may be spent before you are asked, like 2M (no limit); counted where a credential is put in")
+	flags.StringArrayVar(&f.Credentials, "credential", nil, "service (anthropic, openai, github, …) whose key is taken from your environment and put into requests on their way out: the agent never has it; may be given more than once")
+	flags.StringVar(&f.Tokens, "tokens", "", "tokens of models that may be spent before you are asked, like 2M (no limit); counted where a credential is put in")
 	EnvFlag(cmd, &f.Vars)
-	cmd.Flags().BoolVarP(&f.Detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
-	cmd.Flags().StringVar(&f.Memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
-	cmd.Flags().Float64Var(&f.CPUs, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
-	cmd.Flags().Int64Var(&f.Pids, "pids", defaultPids, "most processes and threads; 0: no limit")
-	cmd.Flags().StringVar(&f.Disk, "disk", DefaultDisk, "most that it may write before it is paused; 0: no limit but the disk's")
-	cmd.Flags().DurationVar(&f.Wall, "wall-time", 0, "end the session after this long; 0: never")
+	flags.BoolVarP(&f.Detach, "detach", "d", false, "start it and print its name; stepbox attach joins it")
+	flags.StringVar(&f.Memory, "memory", defaultMemory, "most memory the agent may use; 0: no limit")
+	flags.Float64Var(&f.CPUs, "cpus", 0, "most processors' time it may use, like 1.5 (no limit)")
+	flags.Int64Var(&f.Pids, "pids", defaultPids, "most processes and threads; 0: no limit")
+	flags.StringVar(&f.Disk, "disk", DefaultDisk, "most that it may write before it is paused; 0: no limit but the disk's")
+	flags.DurationVar(&f.Wall, "wall-time", 0, "end the session after this long; 0: never")
 	f.Asking.Add(cmd)
-	cmd.Flags().BoolVar(&f.JSON, "json", false, "print what happens as JSON lines, the agent's output on standard error; questions are answered by approve, deny and allow, or the API")
+	flags.BoolVar(&f.JSON, "json", false, "print what happens as JSON lines, the agent's output on standard error; questions are answered by approve, deny and allow, or the API")
 }
 
 // EnvFlag gives a command the flag for variables of the agent.

@@ -47,9 +47,10 @@ func policyTrust(connect Connect) *cobra.Command {
 		p, err = c.client.Trust(c.ctx, api.TrustRequest{Folder: p.Folder, Hash: p.Hash})
 		return c.say(p, err, "trusted: %s as it is now (%.12s)", projectPolicy(p), p.Hash)
 	})
-	cmd.Flags().BoolVar(&yes, "yes", false, "without being shown and asked")
-	cmd.Flags().StringVar(&hash, "hash", "", "without being asked, if this is still its hash (from --json)")
-	cmd.Flags().BoolVar(&forget, "forget", false, "don't trust it any more, however it is")
+	f := cmd.Flags()
+	f.BoolVar(&yes, "yes", false, "without being shown and asked")
+	f.StringVar(&hash, "hash", "", "without being asked, if this is still its hash (from --json)")
+	f.BoolVar(&forget, "forget", false, "don't trust it any more, however it is")
 	return cmd
 }
 

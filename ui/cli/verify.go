@@ -40,11 +40,12 @@ func verify(connect Connect) *cobra.Command {
 	cmd.Long = "Check that a session's record is whole: that no event was changed, removed, added or reordered since, that\n" +
 		"all contents are there and are what they were, and that your key signed it. Without a session it is the one\n" +
 		"that runs, or the newest of this folder. Ends with 1 if anything is wrong. See docs/integrity.md."
-	cmd.Flags().BoolVar(&all, "all", false, "check all sessions, and the database itself")
-	cmd.Flags().StringVar(&r.Head, "head", "", "the hash of an event, kept elsewhere, that the record must have")
-	cmd.Flags().BoolVar(&r.Repair, "repair", false, "make tables again that don't say what the events say, and have an end signed that couldn't be; events are never changed")
-	cmd.Flags().BoolVar(&head, "print-head", false, "print the hash of the last event, to be kept elsewhere")
-	cmd.Flags().StringVar(&save, "save-seal", "", "write the last seal to `FILE` and its signature to FILE.sig, for ssh-keygen")
+	f := cmd.Flags()
+	f.BoolVar(&all, "all", false, "check all sessions, and the database itself")
+	f.StringVar(&r.Head, "head", "", "the hash of an event, kept elsewhere, that the record must have")
+	f.BoolVar(&r.Repair, "repair", false, "make tables again that don't say what the events say, and have an end signed that couldn't be; events are never changed")
+	f.BoolVar(&head, "print-head", false, "print the hash of the last event, to be kept elsewhere")
+	f.StringVar(&save, "save-seal", "", "write the last seal to `FILE` and its signature to FILE.sig, for ssh-keygen")
 	return cmd
 }
 

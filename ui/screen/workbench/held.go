@@ -92,11 +92,10 @@ func (s *Screen) panel(area uv.Rectangle, f paint.Frame) {
 	if height < 1 {
 		return
 	}
-	p := f.P
 	frame := uv.Rect(area.Min.X, area.Max.Y-height-2, area.Dx(), height+2)
 	f.Fill(frame, themes.Surface)
-	paint.Heavy(f.Screen, frame, p.S(themes.SurfaceBorder))
-	paint.Text(f.Screen, frame.Min.X+2, frame.Min.Y, frame.Max.X-2, " "+keys.LeaderKey()+" and then ", p.On(themes.Strong, themes.Surface))
+	paint.Heavy(f.Screen, frame, f.P.S(themes.SurfaceBorder))
+	paint.Text(f.Screen, frame.Min.X+2, frame.Min.Y, frame.Max.X-2, " "+keys.LeaderKey()+" and then ", f.P.On(themes.Strong, themes.Surface))
 	x, end := frame.Min.X+2, frame.Max.X-2
 	for column := range slices.Chunk(all, height) {
 		words, right := x, x
@@ -104,13 +103,13 @@ func (s *Screen) panel(area uv.Rectangle, f paint.Frame) {
 			words = max(words, x+f.Width(b.First())+2)
 		}
 		for i, b := range column {
-			key, look := p.On(themes.Key, themes.Surface), p.S(themes.Surface)
+			key, look := themes.Key, themes.Surface
 			if s.Why(b.Intent) != "" {
-				key, look = p.On(themes.KeyOff, themes.Surface), p.On(themes.KeyOff, themes.Surface)
+				key, look = themes.KeyOff, themes.KeyOff
 			}
 			y := frame.Min.Y + 1 + i
-			paint.Clip(f.Screen, x, y, end, b.First(), key)
-			right = max(right, paint.Clip(f.Screen, words, y, end, cmp.Or(b.Short, b.Name, b.Help().Desc), look))
+			f.ClipOn(x, y, end, b.First(), key, themes.Surface)
+			right = max(right, f.ClipOn(words, y, end, cmp.Or(b.Short, b.Name, b.Help().Desc), look, themes.Surface))
 		}
 		x = right + 4
 	}
