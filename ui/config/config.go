@@ -198,7 +198,7 @@ func Load(getenv func(string) string) *Config {
 func (c *Config) preset(s *Setting, getenv func(string) string) {
 	c.values[s.Name] = Value{Name: s.Name, Value: s.Default, Default: s.Default, From: "default"}
 	if s.Default != "" {
-		_ = s.set(c, []string{s.Default}) // tested to be right
+		_ = s.give(c, s.Default) // tested to be right
 	}
 	for _, name := range s.below {
 		if v := getenv(name); v != "" {
@@ -215,7 +215,7 @@ func (c *Config) fromVariable(s *Setting, name, v string) {
 	case "STEPBOX_PLAIN": // 1 is what people say
 		v = strings.Replace(v, "1", "on", 1)
 	}
-	if s.set(c, []string{v}) == nil {
+	if s.give(c, v) == nil {
 		c.values[s.Name] = Value{Name: s.Name, Value: v, Default: s.Default, From: "variable", Var: name}
 	}
 }
@@ -223,7 +223,7 @@ func (c *Config) fromVariable(s *Setting, name, v string) {
 // take gives a setting what the file says; what isn't right leaves it as it was.
 func (c *Config) take(s *Setting, v []string, line, column int) {
 	was := *c
-	if err := s.set(c, v); err != nil {
+	if err := s.give(c, v...); err != nil {
 		*c = was
 		c.warn(line, column, "%s: %s isn't right (%v); %s holds", s.Name, quoted(v, s.list), err, cmp.Or(c.values[s.Name].Value, "none"))
 		return

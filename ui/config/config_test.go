@@ -48,7 +48,7 @@ func TestDefaultsAreRight(t *testing.T) {
 	}
 	for _, s := range Settings {
 		if s.Default != "" {
-			if err := s.set(c, []string{s.Default}); err != nil {
+			if err := s.give(c, s.Default); err != nil {
 				t.Errorf("%s: %v", s.Name, err)
 			}
 		}

@@ -28,6 +28,16 @@ type Setting struct {
 	below []string // variables that hold where the file says nothing
 	list  bool     // it is a list of words
 	set   func(c *Config, v []string) error
+	one   func(c *Config, v string) // in place of set, where it is one of the words that are Allowed
+}
+
+// give sets it, and says why it isn't right.
+func (s *Setting) give(c *Config, v ...string) error {
+	if s.one == nil {
+		return s.set(c, v)
+	}
+	s.one(c, v[0])
+	return oneOf(slices.Contains(strings.Split(strings.ReplaceAll(s.Allowed, " or ", ", "), ", "), v[0]), s.Allowed)
 }
 
 // The least that an agent can be started with, and the most that can be meant.
@@ -50,40 +60,21 @@ var Settings = []Setting{
 			return there(v[0])
 		}},
 	{Name: "borders", Default: string(AutoBorders), Allowed: "auto, unicode or ascii", About: "what lines and signs are drawn with: auto is ASCII where TERM is linux or vt…, or your language isn't in UTF-8",
-		set: func(c *Config, v []string) error {
-			c.Borders = Borders(v[0])
-			return oneOf(slices.Contains([]Borders{AutoBorders, UnicodeBorders, ASCIIBorders}, c.Borders), "auto, unicode or ascii")
-		}},
+		one: func(c *Config, v string) { c.Borders = Borders(v) }},
 	{Name: "plain", Default: "off", Allowed: "on or off", About: "no boxes, one pane at a time, words instead of signs: for screen readers", over: []string{"STEPBOX_PLAIN"},
-		set: func(c *Config, v []string) error { return onOff(&c.Plain, v[0]) }},
+		set: func(c *Config, v []string) error { return onOff(&c.Plain, v[0], "on") }},
 	{Name: "motion", Default: "on", Allowed: "on or off", About: "what moves by itself: marks that turn, blinking cursors, graphs, times that count",
-		set: func(c *Config, v []string) error {
-			err := onOff(&c.Still, v[0])
-			c.Still = !c.Still
-			return err
-		}},
+		set: func(c *Config, v []string) error { return onOff(&c.Still, v[0], "off") }},
 	{Name: "layout", Default: string(intent.Usual), Allowed: "usual, watching, reviewing or deciding", About: "how the workbench is divided, until you divide it otherwise",
-		set: func(c *Config, v []string) error {
-			c.Layout = intent.Preset(v[0])
-			return oneOf(c.Layout.Valid(), "usual, watching, reviewing or deciding")
-		}},
+		one: func(c *Config, v string) { c.Layout = intent.Preset(v) }},
 	{Name: "leader", Default: keys.UsualLeader, Allowed: "a key with ctrl or alt, or f1 to f20", About: "the one key that isn't the agent's while the Terminal has the focus",
 		set: func(c *Config, v []string) (err error) { c.leader, err = keys.Clean(v[0]); return err }},
 	{Name: "mode", Default: "policy", Allowed: "step, policy or watch", About: "the mode of new sessions",
-		set: func(c *Config, v []string) error {
-			c.Mode = api.Mode(v[0])
-			return oneOf(c.Mode.Valid(), "step, policy or watch")
-		}},
+		one: func(c *Config, v string) { c.Mode = api.Mode(v) }},
 	{Name: "home", Default: "profile", Allowed: "profile, session or fresh", About: "the home folder of new sessions' agents: session keeps apart what they change there",
-		set: func(c *Config, v []string) error {
-			c.Home = api.HomeKind(v[0])
-			return oneOf(c.Home.Valid(), "profile, session or fresh")
-		}},
+		one: func(c *Config, v string) { c.Home = api.HomeKind(v) }},
 	{Name: "on-ask", Default: "wait", Allowed: "wait or deny", About: "what becomes of questions in new sessions: deny answers each at once, whoever is attached",
-		set: func(c *Config, v []string) error {
-			c.Asking.On = api.OnAsk(v[0])
-			return oneOf(v[0] == "wait" || v[0] == "deny", "wait or deny")
-		}},
+		one: func(c *Config, v string) { c.Asking.On = api.OnAsk(v) }},
 	{Name: "ask-timeout", Default: "0", Allowed: "a time like 10m, or 0 for never", About: "deny what nobody answered for this long",
 		set: func(c *Config, v []string) error { return wait(&c.Asking.Timeout, v[0]) }},
 	{Name: "editor", Default: "vi", Allowed: "a command", About: "what config edit opens, and what e opens in Changes", below: []string{"VISUAL", "EDITOR"},
@@ -93,27 +84,16 @@ var Settings = []Setting{
 	{Name: "clipboard", Default: "auto", Allowed: "auto, osc52, none, or a command that takes the text as its input", About: "what fills your clipboard: auto is the terminal by OSC 52, and wl-copy, xclip, xsel, clip.exe or tmux where there is one",
 		set: func(c *Config, v []string) error { c.Clipboard = v[0]; return said(v[0]) }},
 	{Name: "agent-copies", Default: string(Ask), Allowed: "ask, allow or deny", About: "whether agents may copy to your clipboard, by OSC 52: ask is once in a session; none ever reads it",
-		set: func(c *Config, v []string) error {
-			c.Copies = Copies(v[0])
-			return oneOf(slices.Contains([]Copies{Ask, Allow, Deny}, c.Copies), "ask, allow or deny")
-		}},
+		one: func(c *Config, v string) { c.Copies = Copies(v) }},
 	{Name: "add-dir", Allowed: "a list of folders like [~/lib:ro]", About: "folders that new sessions have besides the project, at their own paths: :ro to be read, else what is written stays in the session", list: true,
 		set: func(c *Config, v []string) error {
 			c.Dirs = v
 			return oneOf(!slices.ContainsFunc(v, func(d string) bool { return !filepath.IsAbs(d) && !strings.HasPrefix(d, "~/") }), "folders, absolute or from ~/ on")
 		}},
 	{Name: "caches", Default: "on", Allowed: "on or off", About: "whether new sessions begin with your build caches; what they write there stays with them",
-		set: func(c *Config, v []string) error {
-			err := onOff(&c.NoCaches, v[0])
-			c.NoCaches = !c.NoCaches
-			return err
-		}},
+		set: func(c *Config, v []string) error { return onOff(&c.NoCaches, v[0], "off") }},
 	{Name: "own-questions", Default: "on", Allowed: "on or off", About: "whether agents ask questions of their own, beside Stepbox's: off starts them with the argument that turns these off",
-		set: func(c *Config, v []string) error {
-			err := onOff(&c.Unasked, v[0])
-			c.Unasked = !c.Unasked
-			return err
-		}},
+		set: func(c *Config, v []string) error { return onOff(&c.Unasked, v[0], "off") }},
 	{Name: "env", Allowed: "a list of NAME and NAME=value", About: "variables that the agents of new sessions get: NAME passes from your environment; a secret stands here by its name alone", list: true,
 		set: func(c *Config, v []string) error {
 			c.Env = v
@@ -152,10 +132,7 @@ var Settings = []Setting{
 	{Name: "limits.wall-time", Default: "0", Allowed: "a time like 2h, or 0 for never", About: "end the session after this long",
 		set: func(c *Config, v []string) error { return wait(&c.WallTime, v[0]) }},
 	{Name: "notify.when", Default: string(Unfocused), Allowed: "unfocused, always or never", About: "when what waits for you is told beyond the screen; a terminal that doesn't say whether it has the focus hasn't",
-		set: func(c *Config, v []string) error {
-			c.Notify.When = When(v[0])
-			return oneOf(slices.Contains([]When{Unfocused, Always, Never}, c.Notify.When), "unfocused, always or never")
-		}},
+		one: func(c *Config, v string) { c.Notify.When = When(v) }},
 	{Name: "notify.after", Default: "0", Allowed: "a time like 5s", About: "only what still waits after this long",
 		set: func(c *Config, v []string) error { return wait(&c.Notify.After, v[0]) }},
 	{Name: "notify.bell", Default: "true", Allowed: "true or false", About: "ring the terminal's bell",
@@ -207,10 +184,11 @@ func oneOf(ok bool, allowed string) error {
 	return errNot(allowed)
 }
 
-// onOff reads what YAML once read as true and false.
-func onOff(on *bool, v string) error {
-	*on = v == "on" || v == "true"
-	return oneOf(slices.Contains([]string{"on", "off", "true", "false"}, v), "on or off")
+// onOff says whether a setting is on, or off, also by what YAML once read as that.
+func onOff(is *bool, v, which string) error {
+	v = strings.NewReplacer("true", "on", "false", "off").Replace(v)
+	*is = v == which
+	return oneOf(v == "on" || v == "off", "on or off")
 }
 
 func said(v string) error {
