@@ -71,7 +71,7 @@ func (c *Confirm) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	b.gap()
 	note := waiting(f)
 	if c.Off != "" {
-		note = text{"! " + c.Off, themes.Warn}
+		note = warning(c.Off)
 	}
 	hints := []paint.Hint{
 		hint(intent.Yes{}, keys.Confirm, c.YesFor, c.Off != "" || c.Do == nil || f.Wait > 0),

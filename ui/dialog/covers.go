@@ -100,13 +100,13 @@ func (d *Decision) note(reason string, f paint.Frame) text {
 	case d.over != "":
 		return text{"✗ " + d.over, themes.Warn}
 	case d.Off != "":
-		return text{"! " + d.Off, themes.Warn}
+		return warning(d.Off)
 	case d.notice != "":
 		return text{d.notice, themes.Warn}
 	case d.pending:
 		return text{"⋯ the answer is on its way", themes.Info}
 	case reason != "" && !(d.changed && f.Wait > 0):
-		return text{"! " + reason, themes.Warn}
+		return warning(reason)
 	case d.changed:
 		return text{"! this question changed while it was open: look again", themes.Warn}
 	case f.Wait > 0:

@@ -354,6 +354,9 @@ func drawRow(f paint.Frame, x, y, end int, r row) {
 	}
 }
 
+// warning is a note of what is in the way.
+func warning(why string) text { return text{"! " + why, themes.Warn} }
+
 // waiting says that keys don't answer yet, or nothing.
 func waiting(f paint.Frame) text {
 	if f.Wait > 0 {

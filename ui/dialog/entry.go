@@ -23,7 +23,7 @@ type Entry struct {
 	Title, About string
 	Empty        string       // what stands in the line while nothing does
 	Yes          string       // what enter does
-	Shown        state.Target // what enter writes on the host; zero: nothing
+	Shown        state.Target // what enter decides, or writes on the host; zero: nothing
 	// Do makes of the text what follows from it: nil while that is nothing.
 	Do func(text string) intent.Intent
 
@@ -43,7 +43,8 @@ func (e *Entry) Scope() keys.Scope    { return keys.Input }
 func (e *Entry) Fail(words string)    { e.sent, e.why = false, words }
 func (e *Entry) Target() state.Target { return e.Shown }
 
-// Care: what writes on the host must have been in view, with the name that it begins with.
+// Care: what decides, or writes on the host, must have been in view, with what the line begins with; the
+// keyboard needn't be quiet, as it is typed and then sent.
 func (e *Entry) Care(i intent.Intent) state.Care {
 	if _, yes := i.(intent.Yes); yes && e.Shown != (state.Target{}) {
 		return state.InView

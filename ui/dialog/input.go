@@ -73,7 +73,6 @@ const maxReason = 500
 type Reason struct {
 	Entry
 	question api.Question
-	print    string
 	off      string // why enter does nothing now, or ""
 	equal    bool   // the denial is for all that read the same, too
 	extent   int    // 0 is once, others are those of extents
@@ -86,7 +85,9 @@ func NewReason(q api.Question, print string, equal bool) *Reason {
 	if q.Subject == api.SubjectEdit {
 		answer = api.AnswerRollback
 	}
-	r := &Reason{equal: equal, Entry: Entry{sheet: sheet{dock: dockRows}, Empty: "a reason, or nothing"}, question: q, print: print}
+	r := &Reason{equal: equal, question: q, Entry: Entry{
+		sheet: sheet{dock: dockRows}, Empty: "a reason, or nothing", Shown: state.Target{Question: q.ID, Hash: print, Place: "reason"},
+	}}
 	r.Do = func(why string) intent.Intent {
 		if r.off != "" {
 			return nil
@@ -132,25 +133,11 @@ func (r *Reason) Sync(n News) {
 	switch {
 	case !ok:
 		r.off = n.Closed(id)
-	case n.State.Print(id) != r.print:
+	case n.State.Print(id) != r.Shown.Hash:
 		r.off = "the question changed meanwhile: go back and look again"
 	default:
 		r.off = ""
 	}
-}
-
-// Target is the question that a denial would be for.
-func (r *Reason) Target() state.Target {
-	return state.Target{Question: r.question.ID, Hash: r.print, Place: "reason"}
-}
-
-// Care: the line is typed and then sent, so the question must have been in view,
-// but the keyboard not quiet.
-func (r *Reason) Care(i intent.Intent) state.Care {
-	if _, yes := i.(intent.Yes); yes {
-		return state.InView
-	}
-	return state.AtOnce
 }
 
 func (r *Reason) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
@@ -180,7 +167,7 @@ func (r *Reason) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	b.muted(why)
 	note := text{}
 	if r.off != "" {
-		note = text{"! " + r.off, themes.Warn}
+		note = warning(r.off)
 	}
 	verb := "deny once"
 	if e := r.holds(); e != "" {

@@ -150,15 +150,15 @@ func (p *Plan) note(f paint.Frame) text {
 	case p.running:
 		return text{"⋯ " + p.going(), themes.Info}
 	case p.failure != "":
-		return text{"! " + p.failure, themes.Warn}
+		return warning(p.failure)
 	case p.over:
 		return text{p.notice, themes.OK}
 	case p.asking || p.planned != p.wanted:
 		return text{"⋯ " + cmp.Or(p.notice, "making the plan"), themes.Info}
 	case p.notice != "":
-		return text{"! " + p.notice, themes.Warn}
+		return warning(p.notice)
 	case why != "":
-		return text{"! " + why, themes.Warn}
+		return warning(why)
 	case f.Wait > 0:
 		return waiting(f)
 	}

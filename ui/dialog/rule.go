@@ -299,7 +299,7 @@ func (r *Rule) last(b *body) {
 func (r *Rule) note() text {
 	switch why := r.Why(intent.Yes{}); {
 	case why != "" && r.loaded:
-		return text{"! " + why, themes.Warn}
+		return warning(why)
 	case r.loaded && len(r.proposals) > 0:
 		extent := extentWords(extents[r.extent])
 		if extents[r.extent] == api.ExtentAlways {

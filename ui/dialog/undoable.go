@@ -83,7 +83,7 @@ func (a *Applies) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	case !a.loaded:
 		note = text{"⋯ reading what was applied", themes.Info}
 	case a.problem != "":
-		note = text{"! " + a.problem, themes.Warn}
+		note = warning(a.problem)
 	case len(a.list) == 0:
 		note = text{"nothing was applied from this session", themes.SurfaceMuted}
 	}
@@ -201,7 +201,7 @@ func (d *Rules) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 	note := waiting(f)
 	switch {
 	case d.failed != "":
-		note = text{"! " + d.failed, themes.Warn}
+		note = warning(d.failed)
 	case len(d.list) == 0:
 		note = text{"no rule was made in this session: A answers with one", themes.SurfaceMuted}
 	}
