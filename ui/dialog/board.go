@@ -34,10 +34,10 @@ type board struct {
 
 // item is one thing in the list.
 type item struct {
-	rows  part
+	rows  passage
 	id    string // the same in another list is the same thing
 	key   string // the changed file whose differences are beside it
-	about part
+	about passage
 	tail  bool   // the end of what is beside it matters most
 	must  string // names what it says, if nobody may go on before that was in view
 
@@ -141,7 +141,7 @@ func (b *board) toSee() string {
 }
 
 // show draws the board below the rows of its head.
-func (b *board) show(in *body, area uv.Rectangle, f paint.Frame, title []text, hints []paint.Hint, note text) {
+func (b *board) show(in *paper, area uv.Rectangle, f paint.Frame, title []text, hints []paint.Hint, note text) {
 	dst, head := in.dst, in.rows
 	foot := b.chrome(b.lines(area, len(paint.WrapHints(dst, hints, b.width)), true, leastRows), true)
 	room := max(1, area.Dy()-foot) // and no more: what is in view counts as read

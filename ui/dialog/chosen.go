@@ -13,7 +13,7 @@ import (
 
 // chosen says what the chosen rule is, and what it would have been about, with examples.
 func (r *Rule) chosen(dst uv.Screen, width int) (out, examples []row) {
-	b := &body{dst: dst, width: width}
+	b := &paper{dst: dst, width: width}
 	b.gap()
 	p := r.proposals[r.at]
 	if pattern := paint.Clean(p.Pattern); paint.Width(dst, pattern) > width*3/5 { // the list cuts it
@@ -56,7 +56,7 @@ const maxAtOnce = 3
 
 // atOnce says what else runs with the answer: what else the question is about, and what
 // waits beside it.
-func (r *Rule) atOnce(b *body, p api.Proposal) {
+func (r *Rule) atOnce(b *paper, p api.Proposal) {
 	var waits []string
 	for _, q := range r.held {
 		if !slices.Contains(p.Waiting, q.ID) {

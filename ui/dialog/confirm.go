@@ -25,7 +25,7 @@ type Confirm struct {
 	Off    string        // why yes does nothing, or ""
 	Shown  state.Target  // names what is shown, so that a key for one text isn't a key for another
 
-	build part
+	build passage
 	sync  func(n News) // takes what it says as it is now; nil: that stays
 }
 
@@ -90,7 +90,7 @@ func ConfirmKill(n int, title string) *Confirm {
 		c.Title, c.YesFor = "Kill the whole sandbox?", "kill everything in it"
 		words = "The agent and all it started end at once, and the session is over. Its record, and the changes in it, stay."
 	}
-	c.build = func(b *body) {
+	c.build = func(b *paper) {
 		if title != "" {
 			b.command(title)
 			b.gap()
@@ -113,7 +113,7 @@ func ConfirmMode(from, to api.Mode) *Confirm {
 		c.Title = fmt.Sprintf("Leave %s mode for %s mode?", from, to)
 		c.Shown = confirms(fmt.Sprintf("%s with %d held", c.Title, held))
 	}
-	c.build = func(b *body) {
+	c.build = func(b *paper) {
 		for _, m := range []api.Mode{from, to} {
 			b.pair(string(m), ModeWords(m), themes.Surface)
 		}
@@ -137,7 +137,7 @@ func ConfirmPage(p api.WebPage, open bool) *Confirm {
 	}
 	c.Do = intent.DoPage{WebPage: intent.WebPage{Page: p, Open: open}}
 	c.Shown = confirms(fmt.Sprint(open, p.URL))
-	c.build = func(b *body) {
+	c.build = func(b *paper) {
 		b.pair("host", p.Host, themes.Strong)
 		b.pair("address", p.URL, themes.Surface)
 		b.gap()
@@ -167,7 +167,7 @@ func ConfirmCopies(copied string) *Confirm {
 		Do:     intent.DoCopies{Text: copied},
 		YesFor: "yes, in this session",
 		Shown:  confirms("copies " + copied),
-		build: func(b *body) {
+		build: func(b *paper) {
 			if copied != "" {
 				var lines []row
 				for line := range strings.SplitSeq(strings.ReplaceAll(api.Trim(copied, copyShown), "\t", "    "), "\n") {

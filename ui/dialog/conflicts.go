@@ -101,7 +101,7 @@ func (p *Plan) conflict(c api.Conflict) []item {
 	}
 	it, choice := p.between(c, -1, way, row{indent: 2}, options...)
 	it.must = fmt.Sprint("conflict", c.Key, c.Why)
-	it.rows = func(b *body) {
+	it.rows = func(b *paper) {
 		b.say("≠ "+c.Path+": "+c.Why, themes.Warn)
 		b.add(choice)
 		if r == nil {
@@ -110,14 +110,14 @@ func (p *Plan) conflict(c api.Conflict) []item {
 	}
 	switch {
 	case c.Clean:
-		it.about = func(b *body) {
+		it.about = func(b *paper) {
 			b.say("Both changes fit together. Beside what is there now, m changes this:", themes.SurfaceMuted)
 			b.hunks(c.Merged, mostRows)
 		}
 	case len(c.Clashes) == 0:
 		it.about = says("Both can't be had together, as lines of text could: it is one or the other.", themes.SurfaceMuted)
 	default:
-		it.about = func(b *body) {
+		it.about = func(b *paper) {
 			b.say("They meet in "+paint.Count(len(c.Clashes), "place", "places")+". All else fits together; "+keys.First(intent.Choose{Way: api.WayMerge}, keys.Plan)+" takes both and lets you choose for each place.", themes.SurfaceMuted)
 			for i, x := range c.Clashes {
 				p.clash(b, i, x)
@@ -132,15 +132,15 @@ func (p *Plan) conflict(c api.Conflict) []item {
 		head := text{fmt.Sprintf("%d of %d, line %d  ", k+1, len(c.Clashes), x.Line), themes.Surface}
 		it, choice := p.between(c, k, r.Sides[k], row{indent: 4, spans: []text{head}}, sides...)
 		it.must = fmt.Sprint("clash", c.Key, x)
-		it.rows = func(b *body) { b.add(choice) }
-		it.about = func(b *body) { p.clash(b, k, x) }
+		it.rows = func(b *paper) { b.add(choice) }
+		it.about = func(b *paper) { p.clash(b, k, x) }
 		out = append(out, it)
 	}
 	return out
 }
 
 // clash shows the lines of all three states of a place.
-func (p *Plan) clash(b *body, n int, c api.Clash) {
+func (p *Plan) clash(b *paper, n int, c api.Clash) {
 	wanted, there := p.sides()
 	for _, x := range []struct {
 		words, op string

@@ -116,7 +116,7 @@ func (d *Decision) note(reason string, f paint.Frame) text {
 }
 
 // parts are the commands of a line, each with what rules say of it.
-func (b *body) parts(c *api.Command) {
+func (b *paper) parts(c *api.Command) {
 	if len(c.Parts) < 2 && (len(c.Parts) == 0 || c.Parts[0].Verdict != api.Deny) {
 		return
 	}

@@ -187,7 +187,7 @@ func (d *Decision) Handle(i intent.Intent) intent.Intent {
 // make has the rows made, if they aren't as they would be now.
 func (d *Decision) make(dst uv.Screen, width int, now time.Time) (rows []row, covered int) {
 	if m := &d.made; m.rows == nil || d.shown.Connection != nil || m.print != d.print || m.width != width || m.raw != d.raw || m.method != dst.WidthMethod() || m.signs != paint.SignsOf(dst) {
-		b := &body{dst: dst, width: width}
+		b := &paper{dst: dst, width: width}
 		*m = made{print: d.print, width: width, raw: d.raw, method: dst.WidthMethod(), signs: paint.SignsOf(dst), covered: d.write(b, now)}
 		m.rows = b.rows
 	}

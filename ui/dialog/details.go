@@ -25,7 +25,7 @@ type Details struct {
 	Title string
 	Glyph string
 	Token themes.Token
-	build func(b *body, now time.Time)
+	build func(b *paper, now time.Time)
 	plain bool // graphs are of ordinary characters
 	facts bool // of the session: nothing of it is copied
 
@@ -114,7 +114,7 @@ func (d *Details) is(a api.Action) { d.now = deed{a.Files, a.Added, a.Removed, a
 const mostDiff = 200
 
 // changes are the differences of an action, or the first of them.
-func (d *Details) changes(b *body) {
+func (d *Details) changes(b *paper) {
 	if d.unread != "" {
 		b.gap()
 		b.muted(d.unread)
@@ -146,7 +146,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 	if a, ok := get(); ok {
 		d.is(a)
 	}
-	d.build = func(b *body, now time.Time) {
+	d.build = func(b *paper, now time.Time) {
 		a, ok := get()
 		if !ok {
 			b.muted("it is no longer known")
@@ -224,7 +224,7 @@ func ActionDetails(n int, get func() (api.Action, bool), applies func() []api.Ap
 }
 
 // programs adds those that it started, as they stood at a moment.
-func (d *Details) programs(b *body, now time.Time) {
+func (d *Details) programs(b *paper, now time.Time) {
 	by := slices.IndexFunc(d.execs, func(e api.Exec) bool { return e.At.After(now) })
 	if by < 0 {
 		by = len(d.execs)
@@ -273,7 +273,7 @@ func (d *Details) programs(b *body, now time.Time) {
 // AttemptDetails tells of attempts at one destination.
 func AttemptDetails(title string, attempts []api.Attempt) *Details {
 	d := &Details{Title: title}
-	d.build = func(b *body, _ time.Time) {
+	d.build = func(b *paper, _ time.Time) {
 		for i, a := range slices.Backward(attempts) {
 			k, word := themes.OK, "✓ allowed"
 			switch {
@@ -345,7 +345,7 @@ func program(a api.Attempt) string {
 // SessionFacts tells what holds for a session.
 func SessionFacts(get func() api.Session, used *state.History) *Details {
 	d := &Details{facts: true}
-	d.build = func(b *body, _ time.Time) {
+	d.build = func(b *paper, _ time.Time) {
 		s, blank := get(), len(b.rows)
 		d.Title = "Session " + paint.Clean(s.Name)
 		for _, w := range s.Warnings {

@@ -217,14 +217,14 @@ func (s *sheet) clamp() { s.top = max(0, min(s.top, s.total-s.height)) }
 // margin is what the frame takes of an area's columns.
 const margin = 6
 
-// begin is a body without rows, as wide as there is room in an area, but of at most so many
+// begin is empty paper, as wide as there is room in an area, but of at most so many
 // columns outside of the dock.
-func (s *sheet) begin(f paint.Frame, area uv.Rectangle, most int) *body {
+func (s *sheet) begin(f paint.Frame, area uv.Rectangle, most int) *paper {
 	s.width = max(10, min(area.Dx()-2, most)-margin)
 	if s.dock > 0 {
 		s.width = max(10, area.Dx()-margin)
 	}
-	return &body{dst: f.Screen, width: s.width}
+	return &paper{dst: f.Screen, width: s.width}
 }
 
 // chrome is how many rows the frame takes, with so many lines of keys: its borders, a rule
@@ -253,7 +253,7 @@ func leave(words string) paint.Hint { return paint.Hint{Key: "esc", Words: words
 
 // draw draws the frame, the rows in view and the foot. It returns the area of
 // the rows.
-func (s *sheet) draw(b *body, area uv.Rectangle, f paint.Frame, title []text, hints []paint.Hint, note text) uv.Rectangle {
+func (s *sheet) draw(b *paper, area uv.Rectangle, f paint.Frame, title []text, hints []paint.Hint, note text) uv.Rectangle {
 	p, dst, rows := f.P, b.dst, b.rows
 	foot := paint.WrapHints(dst, hints, s.width)
 	foot = foot[:s.lines(area, len(foot), note.s != "", len(rows))]

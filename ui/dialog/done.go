@@ -81,8 +81,8 @@ func (p *Plan) Done(a api.Apply) {
 }
 
 // output shows what a check printed, its end first in view.
-func output(c api.CheckResult) part {
-	return func(b *body) {
+func output(c api.CheckResult) passage {
+	return func(b *paper) {
 		for _, l := range strings.Split(strings.TrimRight(c.Output, "\n"), "\n") {
 			b.line(text{b.short(strings.ReplaceAll(l, "\t", "    "), b.width), themes.Surface})
 		}

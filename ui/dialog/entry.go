@@ -88,7 +88,7 @@ func (e *Entry) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 }
 
 // ask draws the rows and, below them, the line and why what it had was refused.
-func (e *Entry) ask(b *body, area uv.Rectangle, f paint.Frame, title []text, hints []paint.Hint, note text) *tea.Cursor {
+func (e *Entry) ask(b *paper, area uv.Rectangle, f paint.Frame, title []text, hints []paint.Hint, note text) *tea.Cursor {
 	b.gap()
 	b.gap()
 	line := len(b.rows)
@@ -207,8 +207,8 @@ func ConfirmFork(s api.Session, when string) *Confirm {
 }
 
 // runs says how a session's command runs, and shows it.
-func runs(s api.Session, how string) part {
-	return func(b *body) {
+func runs(s api.Session, how string) passage {
+	return func(b *paper) {
 		b.say(how, themes.Surface)
 		b.gap()
 		b.command(s.Command)

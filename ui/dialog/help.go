@@ -110,7 +110,7 @@ func (h *Help) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 
 // page adds a topic's text. Its lines may be longer than there is room: paragraphs
 // are broken anew, and of others what is in the last column.
-func (b *body) page(words string) {
+func (b *paper) page(words string) {
 	b.gap()
 	for part := range strings.SplitSeq(strings.TrimRight(words, "\n"), "\n\n") {
 		if !strings.HasPrefix(part, " ") {
@@ -132,7 +132,7 @@ func (b *body) page(words string) {
 }
 
 // keys adds the keys of places, or those that have a word in them.
-func (h *Help) keys(b *body, place []keys.Scope, word string) {
+func (h *Help) keys(b *paper, place []keys.Scope, word string) {
 	if word == "" && h.Intro != "" {
 		b.say(h.Intro, themes.SurfaceMuted)
 		b.gap()
@@ -159,7 +159,7 @@ func (h *Help) keys(b *body, place []keys.Scope, word string) {
 	}
 }
 
-func (h *Help) key(b *body, x keys.Binding) {
+func (h *Help) key(b *paper, x keys.Binding) {
 	words, k, key := x.Help().Desc, themes.Surface, themes.Key
 	if h.Off != nil {
 		if why := h.Off(x.Intent); why != "" {
@@ -179,7 +179,7 @@ func (h *Help) key(b *body, x keys.Binding) {
 
 // found adds what has the word: keys of this place first, then of others, then lines of
 // the pages. The first row is the line's.
-func (h *Help) found(b *body) {
+func (h *Help) found(b *paper) {
 	word := strings.TrimSpace(h.find.Value())
 	b.add(row{}, row{})
 	if h.typing = h.typing || word == ""; !h.typing {

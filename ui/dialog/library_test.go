@@ -47,7 +47,7 @@ func BenchmarkLibrary(b *testing.B) {
 		}
 	})
 
-	in := &body{dst: dst, width: width}
+	in := &paper{dst: dst, width: width}
 	for i := range lines {
 		in.pair(fmt.Sprint(i), strings.Repeat("words ", 12), themes.Surface)
 	}

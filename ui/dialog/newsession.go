@@ -269,7 +269,7 @@ func (f *field) hint() string {
 }
 
 // choices adds those of a field that are in view.
-func (b *body) choices(f *field, indent int) {
+func (b *paper) choices(f *field, indent int) {
 	first := max(0, min(f.at-mostListed/2, len(f.choices)-mostListed))
 	for i := first; i < min(first+mostListed, len(f.choices)); i++ {
 		c := f.choices[i]

@@ -77,7 +77,7 @@ func OfRollback(r api.RollbackPlan) Planned {
 }
 
 // head sums the plan up; it is always in view.
-func (p *Plan) head(b *body) {
+func (p *Plan) head(b *paper) {
 	b.gap()
 	if p.planned == 0 || p.over {
 		return
@@ -190,8 +190,8 @@ func (p *Plan) list() (out []item) {
 }
 
 // dangers are the rows of what is dangerous about something.
-func dangers(list ...string) part {
-	return func(b *body) {
+func dangers(list ...string) passage {
+	return func(b *paper) {
 		for _, d := range list {
 			mark, indent := "DANGER", 4
 			for _, s := range paint.Wrap(b.dst, d, b.width-indent-len(mark)-1) {
@@ -203,12 +203,12 @@ func dangers(list ...string) part {
 }
 
 // box is a thing that can be on or off.
-func box(on bool, what, words string) part {
+func box(on bool, what, words string) passage {
 	mark := text{"[ ] " + what, themes.SurfaceMuted}
 	if on {
 		mark = text{"[x] " + what, themes.OK}
 	}
-	return func(b *body) { b.line(mark, text{b.short(words, b.width-len(mark.s)), themes.Surface}) }
+	return func(b *paper) { b.line(mark, text{b.short(words, b.width-len(mark.s)), themes.Surface}) }
 }
 
 // extras are the checks and the commits of an apply.
@@ -231,8 +231,8 @@ func (p *Plan) extras() (out []item) {
 	return out
 }
 
-func commits(list ...api.Commit) part {
-	return func(b *body) {
+func commits(list ...api.Commit) passage {
+	return func(b *paper) {
 		for _, c := range list {
 			hash := c.Hash[:min(len(c.Hash), 9)]
 			words := c.Subject + " — " + c.Author + ", " + strings.TrimPrefix(c.Ref, "refs/heads/")
@@ -246,7 +246,7 @@ func commits(list ...api.Commit) part {
 
 // file is a changed file after a mark, with its differences beside it.
 func (p *Plan) file(c api.Change, mark text) item {
-	it := item{id: "file " + c.Key + mark.s, rows: func(b *body) { b.change(c, mark) }}
+	it := item{id: "file " + c.Key + mark.s, rows: func(b *paper) { b.change(c, mark) }}
 	if p.work.Scope == nil {
 		return it
 	}
@@ -254,7 +254,7 @@ func (p *Plan) file(c api.Change, mark text) item {
 	if !undoes {
 		it.key = c.Key
 	}
-	it.about = func(b *body) {
+	it.about = func(b *paper) {
 		b.line(text{paint.ShortenLeft(b.dst, c.Path, b.width), themes.Strong})
 		switch d := p.diff; {
 		case undoes:

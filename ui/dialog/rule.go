@@ -279,7 +279,7 @@ func (r *Rule) Draw(area uv.Rectangle, f paint.Frame) *tea.Cursor {
 }
 
 // last adds for how long the rule may hold, and what was wrong.
-func (r *Rule) last(b *body) {
+func (r *Rule) last(b *paper) {
 	extent := []text{{b.pad("for", 6), themes.SurfaceMuted}}
 	for i, e := range extents {
 		extent = append(extent, r.mark(i == r.extent, map[api.Extent]string{
@@ -327,7 +327,7 @@ func (r *Rule) column(dst uv.Screen, width int) (column int) {
 }
 
 // list adds the proposals in view, in so many rows.
-func (r *Rule) list(b *body, room int) {
+func (r *Rule) list(b *paper, room int) {
 	first, column := max(0, min(r.at-room/2, len(r.proposals)-room)), r.column(b.dst, b.width)
 	for i := first; r.loaded && i < min(first+room, len(r.proposals)); i++ {
 		p := r.proposals[i]

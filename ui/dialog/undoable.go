@@ -161,7 +161,7 @@ func (d *Rules) Sync(n News) {
 		if !r.At.IsZero() {
 			by += ", " + r.At.Local().Format("01-02 15:04")
 		}
-		items = append(items, item{id: words, rows: func(b *body) {
+		items = append(items, item{id: words, rows: func(b *paper) {
 			for i, s := range paint.Wrap(b.dst, words, b.width-2) {
 				if i == 0 {
 					b.line(text{mark, k}, text{s, themes.Surface})

@@ -11,7 +11,7 @@ import (
 
 // usage is what a session used in the last minute, as graphs with their figures, with a
 // row between them.
-func (b *body) usage(s api.Session, h *state.History, plain bool) {
+func (b *paper) usage(s api.Session, h *state.History, plain bool) {
 	n := len(h.Samples)
 	if n == 0 {
 		return
