@@ -173,7 +173,7 @@ func (c command) loses(s api.Session) error {
 		what, how = append(what, "what it put back of what it had committed, and didn't commit ("+s.Undone+")"), "stepbox resume "+s.ID+" -- git commit -a commits it"
 	}
 	if s.Unfetched != "" {
-		what, how = append(what, "what was never fetched and would be lost ("+s.Unfetched+")"), "stepbox apply "+s.ID+" --commits fetches it"
+		what, how = append(what, "what was never fetched and would be lost ("+s.Unfetched+")"), "stepbox apply "+s.ID+" --commits fetches it, or says what it can't"
 	}
 	if len(what) == 0 {
 		return nil

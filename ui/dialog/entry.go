@@ -177,7 +177,7 @@ func ConfirmTrash(s api.Session, do intent.Intent) *Confirm {
 		why = append(why, paint.Count(s.Unapplied, "file that it changed isn't", "files that it changed aren't")+" in the project, and can't be had back without it.")
 	}
 	if s.Unfetched != "" {
-		why = append(why, "It has what was never fetched: "+paint.Clean(s.Unfetched)+"; an apply with commits fetches it.")
+		why = append(why, "It has what was never fetched: "+paint.Clean(s.Unfetched)+"; an apply with commits fetches it, or says what it can't.")
 	}
 	if s.Undone != "" {
 		why = append(why, "It put back what it had committed, and didn't commit that: "+paint.Clean(s.Undone)+".")
