@@ -83,7 +83,7 @@ func (s *Store) openJournal(session string) (_ *Journal, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, lock.Close())
+			err = errors.Join(err, unlock(lock))
 		}
 	}()
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
@@ -302,7 +302,7 @@ func (j *Journal) Close() error {
 	if err != nil {
 		_ = j.failed(err) // returned below
 	}
-	if err := j.lock.Close(); err != nil {
+	if err := unlock(j.lock); err != nil {
 		_ = j.failed(err)
 	}
 	return j.err

@@ -46,7 +46,13 @@ func (s *Store) Own(session string) (release func() error, err error) {
 		}
 		return fail(err)
 	}
-	return f.Close, nil
+	return func() error { return unlock(f) }, nil
+}
+
+// unlock closes a locked file. The lock is given up first: a process that was just forked has the
+// file as well until it starts its program, and would keep it, see flock(2).
+func unlock(f *os.File) error {
+	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
 }
 
 // Owned says whether a process writes a session's record now.
@@ -55,7 +61,7 @@ func (s *Store) Owned(session string) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() // with it goes the lock
+	defer unlock(f)
 	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"stepbox/session/e2e/must"
 )
 
@@ -44,4 +46,17 @@ func TestUnsettled(t *testing.T) {
 	if err != nil || !slices.Equal(got, []string{"aaaaaaaa", "cccccccc"}) {
 		t.Errorf("%v, %v", got, err)
 	}
+}
+
+// What was just forked has the files as well until it starts its program.
+func TestLocksEndBeforeWhatWasForked(t *testing.T) {
+	s := open(t)
+	session(t, s, "eeeeeeee")
+	j := openJournal(t, s, "eeeeeeee")
+	kept, err := unix.FcntlInt(j.lock.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	must.OK(t, err)
+	defer unix.Close(kept)
+	must.OK(t, j.Close())
+	release, err := s.Own("eeeeeeee")
+	must.OK(t, err, openJournal(t, s, "eeeeeeee").Close(), release())
 }

@@ -28,26 +28,33 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 	if files.Still(seen, has) && !hidden {
 		why = cmp.Or(b.p.turned[at], b.p.turned[c.Path], why)
 	}
-	out := b.conflicts(c, why)
 	if s, by, ok := b.newest(at); ok && b.whole(at) && by.own(at) {
 		seen = fileOf(at, s) // what both sides went on from
 	}
 	var m merge.Result
+	var there []byte
 	mode, both := mergedMode(seen, has, want)
 	if hidden || has.Kind != manifest.KindFile || want.Kind != manifest.KindFile {
 		m.Why = "not two texts"
 	} else {
-		there, err := b.three(at, seen, has, want, &m)
-		if err != nil {
+		var err error
+		if there, err = b.three(at, seen, has, want, &m); err != nil {
 			return err
 		}
-		out.Clean = m.Clean && both
-		if out.Clean {
-			if out.Merged, _, _, err = files.Hunks(string(there), string(m.Text)); err != nil {
-				return err
-			}
+	}
+	clean := m.Why == "" && m.Clean && both
+	merged := clean && mode == has.Mode&0o777 && bytes.Equal(m.Text, there) // both changes, as after a merge
+	if merged && at == c.Path && !b.chosen && b.p.turned[at] == "" {
+		b.p.There++
+		return nil
+	}
+	out := b.conflicts(c, why)
+	out.Clean, out.Clashes = clean, m.Clashes
+	if clean {
+		var err error
+		if out.Merged, _, _, err = files.Hunks(string(there), string(m.Text)); err != nil {
+			return err
 		}
-		out.Clashes = m.Clashes
 	}
 	r, ok := b.resolve[out.Key]
 	if m.Why == "" {

@@ -230,6 +230,7 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 	return b.commits(scratch.Shown{
 		Deletes: b.p.goes,
 		Writes:  func(path string) (*manifest.Entry, error) { return writes(path, b.p, whole) },
+		Paths:   whole.paths,
 	})
 }
 
@@ -261,6 +262,15 @@ func (p *plan) goes(file string) bool {
 		}
 	}
 	return false
+}
+
+// paths are those of what a plan does.
+func (p *plan) paths(yield func(string) bool) {
+	for _, s := range p.steps {
+		if !yield(s.Path) {
+			return
+		}
+	}
 }
 
 // writes is what the first of some plans that writes a file of the project makes of it, or would if

@@ -197,7 +197,10 @@ func (f *Folder) lock(j Journals) (unlock func(), err error) {
 		}
 		return nil, errors.Join(err, l.Close())
 	}
-	return func() { _ = l.Close() }, nil
+	return func() {
+		_ = unix.Flock(int(l.Fd()), unix.LOCK_UN) // a process that was just forked has the file as well
+		_ = l.Close()
+	}, nil
 }
 
 // fsid names the file system across reboots, where it can be told: statfs(2).

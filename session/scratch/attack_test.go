@@ -306,7 +306,7 @@ func TestATreeOfTooManyPaths(t *testing.T) {
 		tree=$(many 100644 blob $(git hash-object -w --stdin </dev/null))
 		for i in 1 2 3 4 5 6; do tree=$(many 040000 tree $tree); done
 		git update-ref HEAD $(git commit-tree -p HEAD -m many $tree)`)
-	got, err := r.Commits(t.Context(), state, Shown{Deletes: func(string) bool { return false }, Writes: nothing})
+	got, err := r.Commits(t.Context(), state, Shown{Deletes: func(string) bool { return false }, Writes: nothing, Paths: func(func(string) bool) {}})
 	r.must(err)
 	if len(got.List) != 1 || !strings.Contains(got.List[0].Danger, "couldn't be compared") {
 		t.Errorf("it says %+v", got)

@@ -113,7 +113,7 @@ func (a *apart) others(ctx context.Context, l *losses, written []differs) error 
 	var there []string
 	for _, d := range written {
 		switch {
-		case !isLocal(d) || slices.Contains(l.over, d.path):
+		case !filepath.IsLocal(d.path) || slices.Contains(l.over, d.path): // git writes no path that leads out
 		case !d.made():
 			l.otherwise = append(l.otherwise, d.path)
 		case sameFile(filepath.Join(root, d.path), d.is):

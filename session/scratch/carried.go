@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ func (a *apart) carriedOut(ctx context.Context, plan Shown, branch, tip, none st
 		if err = cmp.Or(err, context.Cause(ctx)); err == nil {
 			err = c.look(d)
 		}
+	}
+	if c.lacks && err == nil {
+		err = c.moved(ctx, branch, byPath(all))
 	}
 	filtered := a.attributed(ctx, c.unsure, "filter", "ident", "working-tree-encoding")
 	c.have = slices.DeleteFunc(c.have, func(d differs) bool { return slices.Contains(filtered, d.path) })
@@ -74,6 +78,7 @@ type carrier struct {
 	have    []differs                  // files that are the plan's, or else those of the working tree
 	unsure  []string                   // of those, what a filter may make the branch's
 	gone    []string
+	lacks   bool          // it has not all that the tip changes: that may have gone elsewhere
 	out     *bufio.Writer // an error stays until it is flushed
 }
 
@@ -81,21 +86,73 @@ type carrier struct {
 func (c *carrier) look(d differs) error {
 	in, shown := c.s.inProject(c.r, d.path)
 	if shown {
-		switch e, err := c.plan.Writes(in); {
-		case err != nil:
+		if is, err := c.writes(in, d); is || err != nil {
 			return err
-		case e != nil:
-			c.planned[d.path] = e
-			c.have = append(c.have, d)
-			return nil
 		}
 	}
-	if shown && c.plan.Deletes(in) {
-		c.gone = append(c.gone, d.path)
-	} else if !d.made() {
+	switch {
+	case shown && c.plan.Deletes(in):
+		c.gone, c.lacks = append(c.gone, d.path), true
+	case d.made():
+		c.lacks = true
+	default:
 		c.lookAt(c.s.root(c.r), d)
 	}
 	return nil
+}
+
+// writes has a file be as the plan writes it, if it does.
+func (c *carrier) writes(in string, d differs) (bool, error) {
+	e, err := c.plan.Writes(in)
+	if e == nil || err != nil {
+		return false, err
+	}
+	c.planned[d.path] = e
+	c.have, c.unsure = append(c.have, d), append(c.unsure, d.path)
+	return true, nil
+}
+
+// moved adds the files that the plan and the working tree have and the branch hasn't: git may take
+// some for others that are there no more, renamed.
+func (c *carrier) moved(ctx context.Context, branch string, known map[string]differs) (err error) {
+	root := c.s.root(c.r)
+	for p := range c.plan.Paths {
+		at, failure := filepath.Rel(root, filepath.Join(c.s.cfg.Workspace, p))
+		if _, is := known[at]; is || failure != nil || c.nested(root, at) {
+			continue
+		}
+		if _, err = c.writes(p, differs{path: at}); err != nil {
+			return err
+		}
+	}
+	others, err := c.working(ctx, nil, "ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/")
+	staged, failure := c.working(ctx, nil, "diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", branch, "--")
+	for p := range strings.SplitSeq(string(others)+string(staged), "\x00") {
+		if _, is := known[p]; !is && p != "" && c.planned[p] == nil {
+			c.add(root, p)
+		}
+	}
+	return cmp.Or(err, failure)
+}
+
+// add adds a file of the working tree's that the branch hasn't.
+func (c *carrier) add(root, p string) {
+	if info, err := os.Lstat(filepath.Join(root, p)); err == nil && modeOf(info.Mode()) != "" && info.Size() <= maxBlob {
+		c.have, c.unsure = append(c.have, differs{path: p}), append(c.unsure, p)
+	}
+}
+
+// nested says whether a path is in a repository of its own within a working tree, or out of that.
+func (c *carrier) nested(root, p string) bool {
+	if !filepath.IsLocal(p) {
+		return true
+	}
+	for p = path.Dir(p); p != "."; p = path.Dir(p) {
+		if _, err := os.Lstat(filepath.Join(root, p, ".git")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // lookAt is that of a file of the branch's that no plan has anything of.
@@ -104,7 +161,7 @@ func (c *carrier) lookAt(root string, d differs) {
 	same, sure := c.noted.stands(root, d)
 	switch {
 	case err == nil && modeOf(info.Mode()) == "", err != nil && c.noted.letGo(root, d.path):
-		c.gone = append(c.gone, d.path)
+		c.gone, c.lacks = append(c.gone, d.path), true
 	case !same:
 		c.have = append(c.have, d)
 		if !sure {
@@ -144,7 +201,7 @@ func (c *carrier) commit(ctx context.Context, on string) error {
 
 func (c *carrier) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format, args...) }
 
-// write adds a file, by the name that git has for what the tip has there if it is that.
+// write adds a file.
 func (c *carrier) write(ctx context.Context, d differs) error {
 	e := c.planned[d.path]
 	if e != nil && e.Size > maxBlob {
@@ -159,11 +216,7 @@ func (c *carrier) write(ctx context.Context, d differs) error {
 	if err != nil {
 		return err
 	}
-	if name, _ := hex.DecodeString(d.is); git.Holds(text, name) { // it is git's
-		c.say("M %s %s %s\n", mode, d.is, imported(d.path))
-		return nil
-	}
-	text = c.asStored(ctx, d.path, text)
+	text = c.asStored(ctx, d, text)
 	return c.inline(mode, d.path, bytes.NewReader(text), int64(len(text)))
 }
 
@@ -192,17 +245,25 @@ func (c *carrier) read(ctx context.Context, planned *manifest.Entry, path string
 	return mode, text, err
 }
 
-// asStored is a text with the ends of lines that git stores where it writes others.
-func (c *carrier) asStored(ctx context.Context, path string, text []byte) []byte {
-	ends := []byte("\r\n")
-	if !bytes.Contains(text, ends) {
+// asStored is a text with the ends of lines that git stores where it writes others, as the tip has it
+// or else the index.
+func (c *carrier) asStored(ctx context.Context, d differs, text []byte) []byte {
+	stored := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	if len(stored) == len(text) {
 		return text
 	}
-	said, err := c.working(ctx, nil, "ls-files", "--eol", "--", ":(top,literal)"+path)
+	name, _ := hex.DecodeString(d.is) // it is git's
+	switch {
+	case git.Holds(stored, name):
+		return stored
+	case git.Holds(text, name):
+		return text
+	}
+	said, err := c.working(ctx, nil, "ls-files", "--eol", "--", ":(top,literal)"+d.path)
 	if err != nil || !bytes.HasPrefix(said, []byte("i/lf ")) {
 		return text
 	}
-	return bytes.ReplaceAll(text, ends, []byte("\n"))
+	return stored
 }
 
 // imported is a path as git-fast-import(1) reads it.

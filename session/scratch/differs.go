@@ -93,7 +93,7 @@ func entryMode(e *manifest.Entry) string {
 }
 
 // isLocal says whether a difference is of a file that git writes: no path leads out, and a
-// submodule's commit is none.
+// submodule is none.
 func isLocal(d differs) bool {
 	return filepath.IsLocal(d.path) && d.from != modeSubmodule && d.to != modeSubmodule
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,10 +38,11 @@ type Shown struct {
 	// Writes is what a file becomes once all that there is to be written is, chosen or not; nil if
 	// nothing writes it. Of a text that both changed it has both, and the session's where they meet.
 	Writes func(path string) (*manifest.Entry, error)
+	Paths  iter.Seq[string] // of what it writes
 }
 
 // losses is what a merge would take.
-type losses struct{ over, left, otherwise, older, ignored, may []string }
+type losses struct{ over, left, otherwise, older, without, ignored, may []string }
 
 // branch is what may be merged into.
 type branch struct {
@@ -63,11 +65,13 @@ func (s *Scratch) compare(ctx context.Context, r *repository, state *manifest.Ma
 		branches, err = s.branches(ctx, r)
 	}
 	for i := range r.tips {
-		if t := &r.tips[i]; !api.IsNotes(t.ref) { // those nobody merges into a branch
-			var said []string
+		var said []string
+		if t := &r.tips[i]; api.IsNotes(t.ref) {
+			said, err = a.notes(ctx, t, err)
+		} else {
 			said, err = a.takes(ctx, shown, t, branches, err)
-			t.danger = api.Escape(api.Trim(strings.Join(said, "; "), 700))
 		}
+		r.tips[i].danger = api.Escape(api.Trim(strings.Join(said, "; "), 700))
 	}
 	_ = os.RemoveAll(a.dir) // it goes with the sandbox, anyway
 }
@@ -77,7 +81,7 @@ func (a *apart) takes(ctx context.Context, shown Shown, t *tip, branches []branc
 	for _, b := range branches {
 		if err == nil && (b.out || "refs/heads/"+b.name == t.ref) {
 			var l losses
-			l, err = a.losses(ctx, shown, b, t)
+			l, err = a.losses(ctx, shown, b, t, branches)
 			said = append(said, l.words(b.name)...)
 		}
 	}
@@ -96,16 +100,13 @@ func (l *losses) words(name string) (out []string) {
 		{l.left, "deletes %s that this plan doesn't"},
 		{l.otherwise, "leaves %s otherwise than this plan"},
 		{l.older, "puts %s back to what had been there before"},
+		{l.without, "counts %s of other branches as merged and leaves them out"},
 		{l.ignored, "has %s that git ignores there"},
 		{l.may, "may change %s that both sides changed"},
 	} {
 		if n := len(x.paths); n > 0 {
-			named := strings.Join(x.paths[:min(n, maxNamed)], ", ")
-			if n > maxNamed {
-				named += fmt.Sprintf(" and %d more", n-maxNamed)
-			}
 			does := fmt.Sprintf(x.does, api.Counted(n, "file"))
-			out = append(out, fmt.Sprintf("merged into %s it %s: %s", name, does, named))
+			out = append(out, fmt.Sprintf("merged into %s it %s: %s", name, does, few(x.paths)))
 		}
 	}
 	return out
@@ -134,7 +135,7 @@ func (s *Scratch) branches(ctx context.Context, r *repository) (out []branch, er
 }
 
 // losses compares a tip with a branch.
-func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip) (l losses, err error) {
+func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip, all []branch) (l losses, err error) {
 	none := hex.EncodeToString(git.Object("tree", 0, len(t.hash)/2).Sum(nil))
 	b.hash = cmp.Or(b.hash, none)
 	list, may, err := a.merged(ctx, b, t.hash, none)
@@ -148,16 +149,75 @@ func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip) (l lo
 	l.may = may
 	written := a.deleted(&l, shown, b, list)
 	if b.out {
-		l.over, err = a.overwritten(ctx, b.hash, t.hash, plain)
+		err = a.checkedOut(ctx, &l, b, t.hash, none, all, plain)
 	}
 	if planned && err == nil {
-		err = a.others(ctx, &l, written)
-		written = slices.DeleteFunc(written, func(d differs) bool { return d.to != modeSubmodule })
+		return l, a.others(ctx, &l, written)
 	}
 	if b.hash != none && err == nil {
 		l.older, err = a.older(ctx, b.hash, written)
 	}
 	return l, err
+}
+
+// checkedOut notes what a merge of a tip into what the person has checked out does beside what it changes.
+func (a *apart) checkedOut(ctx context.Context, l *losses, b branch, tip, none string, all []branch, plain []differs) (err error) {
+	if l.over, err = a.overwritten(ctx, b.hash, tip, plain); err == nil && b.hash != none {
+		l.without, err = a.without(ctx, b, tip, none, all, plain)
+	}
+	return err
+}
+
+// without lists what other branches have that a tip counts as merged, and a merge of it, plain, leaves as
+// it is: nothing brings that any more, as after a merge with -s ours.
+func (a *apart) without(ctx context.Context, b branch, tip, none string, all []branch, plain []differs) (out []string, err error) {
+	commits, err := a.git(ctx, nil, "rev-list", tip, "^"+b.hash)
+	has := byPath(plain)
+	for _, x := range all {
+		if err != nil || !strings.Contains(string(commits), x.hash+"\n") {
+			continue
+		}
+		var list []differs
+		list, _, err = a.merged(ctx, b, x.hash, none)
+		for _, d := range list {
+			if _, is := has[d.path]; !is {
+				out = append(out, x.name+": "+d.path)
+			}
+		}
+	}
+	return out, err
+}
+
+// notes says which of the person's notes a merge of the agent's takes or changes unasked, unless
+// something failed before.
+func (a *apart) notes(ctx context.Context, t *tip, failed error) (said []string, err error) {
+	none := hex.EncodeToString(git.Object("tree", 0, len(t.hash)/2).Sum(nil))
+	hash, err := a.s.real(ctx, a.r, call{}, "rev-parse", "--verify", "--quiet", t.ref+"^{commit}")
+	if failed != nil || exited(err, 1) {
+		return nil, failed
+	}
+	var list []differs
+	if err == nil {
+		list, _, err = a.merged(ctx, branch{hash: strings.TrimSpace(string(hash))}, t.hash, none)
+	}
+	var names []string
+	for _, d := range list {
+		if !d.asked && !d.made() {
+			names = append(names, api.Trim(strings.ReplaceAll(d.path, "/", ""), 12))
+		}
+	}
+	if len(names) > 0 {
+		said = []string{fmt.Sprintf("merged into yours it changes %s: %s", api.Counted(len(names), "note"), few(names))}
+	}
+	return said, err
+}
+
+// few names some of many.
+func few(names []string) string {
+	if n := len(names); n > maxNamed {
+		return strings.Join(names[:maxNamed], ", ") + fmt.Sprintf(" and %d more", n-maxNamed)
+	}
+	return strings.Join(names, ", ")
 }
 
 // deleted notes the files that a merge deletes unasked, unless what is shown beside it deletes them,

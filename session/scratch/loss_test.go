@@ -18,7 +18,14 @@ func whole(state *manifest.Manifest) Shown {
 		}
 		return nil, nil
 	}
-	return Shown{Writes: writes, Deletes: func(p string) bool {
+	paths := func(yield func(string) bool) {
+		for p, e := range state.All() {
+			if e.Kind != manifest.KindDir && e.Kind != manifest.KindWhiteout && !strings.HasPrefix(p, ".git/") && !yield(p) {
+				return
+			}
+		}
+	}
+	return Shown{Writes: writes, Paths: paths, Deletes: func(p string) bool {
 		for at := p; at != "."; at = path.Dir(at) {
 			e := state.Lookup(at)
 			if e != nil && at == p && e.Kind != manifest.KindWhiteout {
@@ -38,7 +45,7 @@ func TestWhatAPlanLeavesOut(t *testing.T) {
 	r := newRig(t, map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
 	r.commitAll("")
 	state := r.layer(asAda + `git rm -q a.txt b.txt; git commit -qm x`)
-	got, err := r.Commits(t.Context(), state, Shown{Deletes: func(p string) bool { return p == "a.txt" }, Writes: nothing})
+	got, err := r.Commits(t.Context(), state, Shown{Deletes: func(p string) bool { return p == "a.txt" }, Writes: nothing, Paths: func(func(string) bool) {}})
 	r.must(err)
 	if len(got.List) != 1 || got.List[0].Danger != "merged into main it deletes 1 file that this plan doesn't: b.txt" {
 		t.Errorf("it is said %+v", got.List)
@@ -84,6 +91,36 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 					t.Errorf("of an older one it is said %q", c.Danger)
 				}
 			}
+		})
+	}
+}
+
+// A branch that counts as merged brings nothing any more; notes are merged as well.
+func TestWhatAMergeMakesOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ does, want string }{
+		"a branch":                      {`git merge -q --no-edit side`, ""},
+		"one of which it takes nothing": {`git merge -q -s ours -m m side`, "merged into main it counts 2 files of other branches as merged and leaves them out: side: a.txt, side: s.txt"},
+		"a note":                        {`git notes add -fm mine`, "merged into yours it changes 1 note: "},
+		"one of another commit":         {`git notes add -m mine HEAD~1`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, map[string]string{"a.txt": "one\n"})
+			r.commitAll("")
+			r.git("", "switch", "-qc", "side")
+			r.write("a.txt", "side\n")
+			r.write("s.txt", "side\n")
+			r.git("", "add", "-A")
+			r.git("", "commit", "-qm", "on the side")
+			r.git("", "switch", "-q", "main")
+			r.git("", "commit", "-qm", "on main", "--allow-empty")
+			r.git("", "notes", "add", "-m", "noted")
+			want := test.want
+			if strings.HasSuffix(want, "note: ") {
+				want += r.git("", "rev-parse", "HEAD")[:12]
+			}
+			r.saysOf(r.layer(asAda+test.does), want)
 		})
 	}
 }
@@ -188,6 +225,7 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 			r.git("", "commit", "-qam", "large")
 			edited(r)
 		}, "git add -A", func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
+		"a large one that the plan has": {stay, `head -c 2000000 /dev/zero | tr '\0' x >c.txt; git add -A`, stay, ""},
 		"where a link says what is checked out": {edited, "git add -A; git commit -qm x; ln -sf refs/heads/main .git/HEAD; exit",
 			func(r *rig) { r.git("", "checkout", "-q", "c.txt") }, writes + "c.txt"},
 		"where that is said in another way": {edited, `git add -A; git commit -qm x; printf 'ref:\trefs/heads/main\n' >.git/HEAD; exit`,
@@ -354,8 +392,8 @@ func TestModesAndSubmodulesThatArePutBack(t *testing.T) {
 		"and another content":   {`echo new >a.txt; chmod -x a.txt; git add a.txt`, ""},
 		"one elsewhere":         {`git switch -qc topic; git update-index --chmod=-x a.txt; git commit -qm x; git switch -qf main; exit`, "puts 1 file back to what had been there before: a.txt"},
 		"a new mode":            {`git update-index --chmod=+x b.txt`, "leaves 1 file otherwise than this plan: b.txt"},
-		"a submodule's commit":  {`git update-index --cacheinfo 160000,$(git rev-parse HEAD^:lib),lib`, "puts 1 file back to what had been there before: lib"},
-		"another one's, unseen": {`git update-index --cacheinfo 160000,$(git rev-parse HEAD),lib`, ""},
+		"a submodule's commit":  {`git update-index --cacheinfo 160000,$(git rev-parse HEAD^:lib),lib`, "leaves 1 file otherwise than this plan: lib"},
+		"another one's, unseen": {`git update-index --cacheinfo 160000,$(git rev-parse HEAD),lib`, "leaves 1 file otherwise than this plan: lib"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -482,6 +520,8 @@ func TestWhatTheFilesKeep(t *testing.T) {
 		"in a renamed file":        {"cp a.txt /tmp/a; git mv a.txt b.txt; sed -i '/mine/,/}/d' b.txt; git commit -qam x; (echo new; cat /tmp/a) >b.txt", strings.ReplaceAll(takes, "a.txt", "b.txt")},
 		"taken off by a merge":     {"git switch -qc side; git commit -qm y --allow-empty; git switch -q main; git merge -q --no-ff --no-commit side; cp a.txt /tmp/a; sed -i '/mine/,/}/d' a.txt; git commit -qam x; (echo new; cat /tmp/a) >a.txt", takes},
 		"a line that stands twice": {"cp a.txt /tmp/a; sed -i '/mine/d' a.txt; git commit -qam x; (cat /tmp/a; echo 'func mine() {') >a.txt", takes},
+		"in what was moved":        {"cp a.txt /tmp/a; " + without + "mv /tmp/a a.txt; mkdir t; mv a.txt t", strings.ReplaceAll(takes, "a.txt", "t/a.txt")},
+		"behind an encoding":       {"iconv -t UTF-16LE a.txt >u.txt; git add -A; git commit -qm e; grep -v mine a.txt | iconv -t UTF-16LE >u.txt; git commit -qam x; (cat a.txt; echo new) | iconv -t UTF-16LE >u.txt", strings.ReplaceAll(takes, "a.txt", "u.txt")},
 		"it goes on":               {without + `sed -i '2s/.*/two/' a.txt; echo new >>a.txt`, ""},
 		"another text there":       {without + `sed -i '2a func other() {\n\tx\n\treturn\n}' a.txt`, takes},
 		"another text at the end":  {`sed -i '/func b/,$d' a.txt; git commit -qam x; printf 'func c() {\n\tx\n\treturn\n}\n' >>a.txt`, takes},
@@ -489,7 +529,7 @@ func TestWhatTheFilesKeep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, map[string]string{"a.txt": text})
+			r := newRig(t, map[string]string{"a.txt": text, ".gitattributes": "u.txt working-tree-encoding=UTF-16LE\n"})
 			r.must(os.Chmod(filepath.Join(r.project, "a.txt"), 0o755))
 			r.commitAll("")
 			r.saysOf(r.layer(asAda+test.does), test.want)

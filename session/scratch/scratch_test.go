@@ -119,6 +119,7 @@ func (r *rig) layer(command string) *manifest.Manifest {
 	cmd := exec.CommandContext(r.Context(), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", over,
 		"sh", filepath.Base(dir), strings.ReplaceAll(command, "/tmp/", dir+"/"))
 	cmd.Dir = parent
+	r.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "work", "work"), 0o700) }) // as the kernel leaves it nobody can look into it
 	cmd.Env = r.cfg.Env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		r.Fatalf("%v:\n%s", err, out)
