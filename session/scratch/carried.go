@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -39,7 +40,13 @@ func (a *apart) carriedOut(ctx context.Context, plan Shown, branch, tip, none st
 		err = c.moved(ctx, branch, byPath(all))
 	}
 	filtered := a.attributed(ctx, c.unsure, "filter", "ident", "working-tree-encoding")
-	c.have = slices.DeleteFunc(c.have, func(d differs) bool { return slices.Contains(filtered, d.path) })
+	c.have = slices.DeleteFunc(c.have, func(d differs) bool {
+		if !slices.Contains(filtered, d.path) {
+			return false
+		}
+		_, text, unread := c.read(ctx, c.planned[d.path], d.path)
+		return unread != nil || asTip(d, text) == nil
+	})
 	if len(c.gone)+len(c.have) == 0 || err != nil {
 		return branch, err
 	}
@@ -245,26 +252,36 @@ func (c *carrier) read(ctx context.Context, planned *manifest.Entry, path string
 	return mode, text, err
 }
 
-// asStored is a text with the ends of lines that git stores where it writes others, as the tip has it
-// or else the index.
+// asStored is a text as the tip has it, or else with the ends of lines that the index has where git
+// writes others.
 func (c *carrier) asStored(ctx context.Context, d differs, text []byte) []byte {
-	stored := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-	if len(stored) == len(text) {
-		return text
-	}
-	name, _ := hex.DecodeString(d.is) // it is git's
-	switch {
-	case git.Holds(stored, name):
+	if stored := asTip(d, text); stored != nil {
 		return stored
-	case git.Holds(text, name):
+	}
+	if !bytes.Contains(text, []byte("\r\n")) {
 		return text
 	}
 	said, err := c.working(ctx, nil, "ls-files", "--eol", "--", ":(top,literal)"+d.path)
 	if err != nil || !bytes.HasPrefix(said, []byte("i/lf ")) {
 		return text
 	}
-	return stored
+	return unixLines(text)
 }
+
+// asTip is a content as a tip has it: itself, with other ends of lines, or what git-lfs keeps in its
+// place, see https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md; nil if it has another.
+func asTip(d differs, text []byte) []byte {
+	name, _ := hex.DecodeString(d.is) // it is git's
+	pointer := fmt.Appendf(nil, "version https://git-lfs.github.com/spec/v1\noid sha256:%x\nsize %d\n", sha256.Sum256(text), len(text))
+	for _, as := range [][]byte{unixLines(text), text, pointer} {
+		if git.Holds(as, name) {
+			return as
+		}
+	}
+	return nil
+}
+
+func unixLines(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
 // imported is a path as git-fast-import(1) reads it.
 func imported(path string) string {

@@ -521,15 +521,17 @@ func TestWhatTheFilesKeep(t *testing.T) {
 		"taken off by a merge":     {"git switch -qc side; git commit -qm y --allow-empty; git switch -q main; git merge -q --no-ff --no-commit side; cp a.txt /tmp/a; sed -i '/mine/,/}/d' a.txt; git commit -qam x; (echo new; cat /tmp/a) >a.txt", takes},
 		"a line that stands twice": {"cp a.txt /tmp/a; sed -i '/mine/d' a.txt; git commit -qam x; (cat /tmp/a; echo 'func mine() {') >a.txt", takes},
 		"in what was moved":        {"cp a.txt /tmp/a; " + without + "mv /tmp/a a.txt; mkdir t; mv a.txt t", strings.ReplaceAll(takes, "a.txt", "t/a.txt")},
-		"behind an encoding":       {"iconv -t UTF-16LE a.txt >u.txt; git add -A; git commit -qm e; grep -v mine a.txt | iconv -t UTF-16LE >u.txt; git commit -qam x; (cat a.txt; echo new) | iconv -t UTF-16LE >u.txt", strings.ReplaceAll(takes, "a.txt", "u.txt")},
-		"it goes on":               {without + `sed -i '2s/.*/two/' a.txt; echo new >>a.txt`, ""},
-		"another text there":       {without + `sed -i '2a func other() {\n\tx\n\treturn\n}' a.txt`, takes},
-		"another text at the end":  {`sed -i '/func b/,$d' a.txt; git commit -qam x; printf 'func c() {\n\tx\n\treturn\n}\n' >>a.txt`, takes},
-		"a line that moved":        {`sed -i '1d;$a 1' a.txt; git commit -qam x; sed -i '1i 1' a.txt`, takes},
+		"what git-lfs keeps": {`echo new >>l.bin; printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' $(sha256sum l.bin | cut -d' ' -f1) $(stat -c %s l.bin) >/tmp/p
+			git update-index --cacheinfo 100644,$(git hash-object -w --no-filters /tmp/p),l.bin; git commit -qm x`, ""},
+		"behind an encoding":      {"iconv -t UTF-16LE a.txt >u.txt; git add -A; git commit -qm e; grep -v mine a.txt | iconv -t UTF-16LE >u.txt; git commit -qam x; (cat a.txt; echo new) | iconv -t UTF-16LE >u.txt", strings.ReplaceAll(takes, "a.txt", "u.txt")},
+		"it goes on":              {without + `sed -i '2s/.*/two/' a.txt; echo new >>a.txt`, ""},
+		"another text there":      {without + `sed -i '2a func other() {\n\tx\n\treturn\n}' a.txt`, takes},
+		"another text at the end": {`sed -i '/func b/,$d' a.txt; git commit -qam x; printf 'func c() {\n\tx\n\treturn\n}\n' >>a.txt`, takes},
+		"a line that moved":       {`sed -i '1d;$a 1' a.txt; git commit -qam x; sed -i '1i 1' a.txt`, takes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, map[string]string{"a.txt": text, ".gitattributes": "u.txt working-tree-encoding=UTF-16LE\n"})
+			r := newRig(t, map[string]string{"a.txt": text, ".gitattributes": "u.txt working-tree-encoding=UTF-16LE\n*.bin filter=lfs\n", "l.bin": "l\n"})
 			r.must(os.Chmod(filepath.Join(r.project, "a.txt"), 0o755))
 			r.commitAll("")
 			r.saysOf(r.layer(asAda+test.does), test.want)
