@@ -108,13 +108,14 @@ func (a *apart) blobs(ctx context.Context, list []differs) (texts map[string]str
 
 // others notes what a merge writes beyond a plan, but where git refuses to; and what the project
 // has as the commits have it, but git isn't to know of.
-func (a *apart) others(ctx context.Context, l *losses, written []differs) error {
+func (a *apart) others(ctx context.Context, l *losses, plan Shown, written []differs) error {
 	root := a.s.root(a.r)
 	var there []string
 	for _, d := range written {
+		in, shown := a.s.inProject(a.r, d.path)
 		switch {
 		case !filepath.IsLocal(d.path) || slices.Contains(l.over, d.path): // git writes no path that leads out
-		case !d.made():
+		case !d.made(), shown && plan.Deletes(in):
 			l.otherwise = append(l.otherwise, d.path)
 		case sameFile(filepath.Join(root, d.path), d.is):
 			there = append(there, d.path)

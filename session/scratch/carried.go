@@ -23,6 +23,9 @@ import (
 	"stepbox/session/files"
 )
 
+// maxOther bounds the files that were moved, perhaps, in bytes, 4 kB for each name among them.
+const maxOther = 64 << 20
+
 // carried is what leads to the commit that carriedOut makes.
 const carried = "refs/carried"
 
@@ -30,7 +33,7 @@ const carried = "refs/carried"
 // that a tip changes; the branch itself if it has that.
 func (a *apart) carriedOut(ctx context.Context, plan Shown, branch, tip, none string, plain []differs) (string, error) {
 	all, err := a.touched(ctx, branch, tip, none, plain)
-	c := &carrier{apart: a, plan: plan, planned: map[string]*manifest.Entry{}}
+	c := &carrier{apart: a, plan: plan, planned: map[string]*manifest.Entry{}, room: maxOther}
 	for _, d := range all {
 		if err = cmp.Or(err, context.Cause(ctx)); err == nil {
 			err = c.look(d)
@@ -85,6 +88,7 @@ type carrier struct {
 	have    []differs                  // files that are the plan's, or else those of the working tree
 	unsure  []string                   // of those, what a filter may make the branch's
 	gone    []string
+	room    int64         // bytes of the working tree's other files that are still looked at
 	lacks   bool          // it has not all that the tip changes: that may have gone elsewhere
 	out     *bufio.Writer // an error stays until it is flushed
 }
@@ -144,7 +148,12 @@ func (c *carrier) moved(ctx context.Context, branch string, known map[string]dif
 
 // add adds a file of the working tree's that the branch hasn't.
 func (c *carrier) add(root, p string) {
-	if info, err := os.Lstat(filepath.Join(root, p)); err == nil && modeOf(info.Mode()) != "" && info.Size() <= maxBlob {
+	info, err := os.Lstat(filepath.Join(root, p))
+	if err != nil || modeOf(info.Mode()) == "" || info.Size() > maxBlob {
+		return
+	}
+	if takes := info.Size() + 4<<10; takes <= c.room {
+		c.room -= takes
 		c.have, c.unsure = append(c.have, differs{path: p}), append(c.unsure, p)
 	}
 }

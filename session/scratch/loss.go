@@ -27,7 +27,9 @@ import (
 const (
 	maxPack    = 256 << 20 // bytes of commits, trees and what isn't large
 	compareFor = 30 * time.Second
-	maxNamed   = 3 // paths that are named of many
+	maxNamed   = 3   // paths that are named of many
+	maxName    = 100 // bytes of one
+	maxDanger  = 4 << 10
 )
 
 // Shown says of a file of the project, relative, what a person is shown together with the
@@ -71,7 +73,7 @@ func (s *Scratch) compare(ctx context.Context, r *repository, state *manifest.Ma
 		} else {
 			said, err = a.takes(ctx, shown, t, branches, err)
 		}
-		r.tips[i].danger = api.Escape(api.Trim(strings.Join(said, "; "), 700))
+		r.tips[i].danger = api.Escape(api.Trim(strings.Join(said, "; "), maxDanger))
 	}
 	_ = os.RemoveAll(a.dir) // it goes with the sandbox, anyway
 }
@@ -152,7 +154,7 @@ func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip, all [
 		err = a.checkedOut(ctx, &l, b, t.hash, none, all, plain)
 	}
 	if planned && err == nil {
-		return l, a.others(ctx, &l, written)
+		return l, a.others(ctx, &l, shown, written)
 	}
 	if b.hash != none && err == nil {
 		l.older, err = a.older(ctx, b.hash, written)
@@ -212,12 +214,19 @@ func (a *apart) notes(ctx context.Context, t *tip, failed error) (said []string,
 	return said, err
 }
 
-// few names some of many.
+// few names some of many; of a long name its end.
 func few(names []string) string {
-	if n := len(names); n > maxNamed {
-		return strings.Join(names[:maxNamed], ", ") + fmt.Sprintf(" and %d more", n-maxNamed)
+	var out []string
+	for _, name := range names[:min(len(names), maxNamed)] {
+		if cut := len(name) - maxName; cut > 0 {
+			name = "…" + name[cut:]
+		}
+		out = append(out, name)
 	}
-	return strings.Join(names, ", ")
+	if n := len(names) - maxNamed; n > 0 {
+		return strings.Join(out, ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(out, ", ")
 }
 
 // deleted notes the files that a merge deletes unasked, unless what is shown beside it deletes them,
