@@ -36,7 +36,7 @@ func (a *apart) carriedOut(ctx context.Context, plan Shown, branch, tip, none st
 	c := &carrier{apart: a, plan: plan, planned: map[string]*manifest.Entry{}, room: maxOther}
 	for _, d := range all {
 		if err = cmp.Or(err, context.Cause(ctx)); err == nil {
-			err = c.look(d)
+			err = c.look(ctx, d)
 		}
 	}
 	if c.lacks && err == nil {
@@ -94,7 +94,7 @@ type carrier struct {
 }
 
 // look finds out what there is at a path.
-func (c *carrier) look(d differs) error {
+func (c *carrier) look(ctx context.Context, d differs) error {
 	in, shown := c.s.inProject(c.r, d.path)
 	if shown {
 		if is, err := c.writes(in, d); is || err != nil {
@@ -107,7 +107,7 @@ func (c *carrier) look(d differs) error {
 	case d.made():
 		c.lacks = true
 	default:
-		c.lookAt(c.s.root(c.r), d)
+		c.lookAt(ctx, c.s.root(c.r), d)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (c *carrier) moved(ctx context.Context, branch string, known map[string]dif
 	others, err := c.working(ctx, nil, "ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/")
 	staged, failure := c.working(ctx, nil, "diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", branch, "--")
 	for p := range strings.SplitSeq(string(others)+string(staged), "\x00") {
-		if _, is := known[p]; !is && p != "" && c.planned[p] == nil {
+		if d, is := known[p]; c.planned[p] == nil && (!is || d.made()) {
 			c.add(root, p)
 		}
 	}
@@ -172,17 +172,13 @@ func (c *carrier) nested(root, p string) bool {
 }
 
 // lookAt is that of a file of the branch's that no plan has anything of.
-func (c *carrier) lookAt(root string, d differs) {
+func (c *carrier) lookAt(ctx context.Context, root string, d differs) {
 	info, err := os.Lstat(filepath.Join(root, d.path))
-	same, sure := c.noted.stands(root, d)
 	switch {
-	case err == nil && modeOf(info.Mode()) == "", err != nil && c.noted.letGo(root, d.path):
+	case err == nil && c.noted.untracks(root, d.path) && len(c.ignored(ctx, root, []string{d.path})) > 0, err == nil && modeOf(info.Mode()) == "", err != nil && c.noted.letGo(root, d.path):
 		c.gone, c.lacks = append(c.gone, d.path), true
-	case !same:
-		c.have = append(c.have, d)
-		if !sure {
-			c.unsure = append(c.unsure, d.path)
-		}
+	case !c.noted.stands(root, d):
+		c.have, c.unsure = append(c.have, d), append(c.unsure, d.path)
 	}
 }
 

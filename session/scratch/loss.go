@@ -164,7 +164,13 @@ func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip, all [
 
 // checkedOut notes what a merge of a tip into what the person has checked out does beside what it changes.
 func (a *apart) checkedOut(ctx context.Context, l *losses, b branch, tip, none string, all []branch, plain []differs) (err error) {
-	if l.over, err = a.overwritten(ctx, b.hash, tip, plain); err == nil && b.hash != none {
+	list := slices.Clone(plain)
+	for i, d := range list {
+		if !d.gone() && a.noted.untracks(a.s.root(a.r), d.path) {
+			list[i].was = "" // it is the person's alone by then
+		}
+	}
+	if l.over, err = a.overwritten(ctx, b.hash, tip, list); err == nil && b.hash != none {
 		l.without, err = a.without(ctx, b, tip, none, all, plain)
 	}
 	return err

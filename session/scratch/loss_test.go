@@ -178,11 +178,11 @@ func TestWhatAMergeBringsBack(t *testing.T) {
 			r.git("", "commit", "-qm", "a filter")
 			r.git("", "config", "filter.x.clean", "tr a-z A-Z")
 			edited(r)
-		}, "git config filter.x.clean 'tr a-z A-Z'; git add -A", stay, ""},
+		}, "git config filter.x.clean 'tr a-z A-Z'; git add -A", stay, writes + "c.txt"},
 		"an encoded one that stands": {func(r *rig) {
 			encoded(r)
 			r.write("c.txt", "m\x00m\x00")
-		}, "git add -A", stay, ""},
+		}, "git add -A", stay, writes + "c.txt"},
 		"one of which its size doesn't tell that": {func(r *rig) {
 			encoded(r)
 			r.write("c.txt", "m\x00")

@@ -26,41 +26,48 @@ type noted struct {
 	read    bool
 }
 
-// stands says whether a file is what git takes for the branch's, which a merge writes over
-// unasked; it refuses to where there is another. That isn't sure if a filter may make it the same.
-func (n *noted) stands(root string, d differs) (is, sure bool) {
+// stands says whether a file is what git takes for the branch's. It may also be if a filter makes it
+// that.
+func (n *noted) stands(root string, d differs) bool {
 	file := filepath.Join(root, d.path)
 	info, err := os.Lstat(file)
-	if err != nil || d.made() {
-		return err != nil, true
+	if err != nil {
+		return true
 	}
 	n.load(root)
 	e := n.entries[d.path]
 	switch size := info.Size(); {
 	case modeOf(info.Mode()) != d.from, n.entries != nil && hex.EncodeToString(e.Hash) != d.was:
-		return false, true
+		return false
 	case e.Size == uint32(size) && n.unchanged(e, info), size > maxBlob:
-		return true, true
-	case e.Size != uint32(size) && e.Size != 0: // git doesn't read it, either
-		return false, true
+		return true
 	}
-	is = sameFile(file, d.was)
-	return is, is
+	return sameFile(file, d.was)
 }
 
 // letGo says whether a file that the branch has isn't there since the person let go of it, not
 // since git was told not to have it there, or nothing was checked out.
 func (n *noted) letGo(root, p string) bool {
 	_, err := os.Lstat(filepath.Join(root, p))
-	if n.load(root); err == nil || n.entries == nil || n.written == (git.Stamp{}) {
-		return false
-	}
+	n.load(root)
+	return err != nil && n.entries != nil && n.written != (git.Stamp{}) && !n.sparse(p)
+}
+
+// untracks says whether git is to have a file that the branch has no more, once that is committed.
+func (n *noted) untracks(root, p string) bool {
+	n.load(root)
+	_, is := n.entries[p]
+	return !is && n.entries != nil && !n.sparse(p)
+}
+
+// sparse says whether git was told not to have a file in the working tree.
+func (n *noted) sparse(p string) bool {
 	for at := p; at != "."; at = path.Dir(at) {
 		if n.entries[at].Sparse || n.entries[at+"/"].Sparse {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 func (n *noted) load(root string) {
