@@ -136,6 +136,14 @@ func (c *carrier) moved(ctx context.Context, branch string, known map[string]dif
 			return err
 		}
 	}
+	for _, p := range c.gone {
+		known[p] = differs{was: p} // it isn't looked at again
+	}
+	return c.untracked(ctx, root, branch, known)
+}
+
+// untracked does that of the working tree's, as far as git doesn't ignore them.
+func (c *carrier) untracked(ctx context.Context, root, branch string, known map[string]differs) error {
 	others, err := c.working(ctx, nil, "ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/")
 	staged, failure := c.working(ctx, nil, "diff-index", "-z", "--cached", "--name-only", "--diff-filter=A", branch, "--")
 	for p := range strings.SplitSeq(string(others)+string(staged), "\x00") {
