@@ -183,8 +183,9 @@ func (r registry) write(id string, n note) (*announced, error) {
 
 // withdraw takes the note away: the session isn't live any more.
 func (a *announced) withdraw() error {
-	_ = os.Remove(a.door)                                                                             // there may be none
-	return errors.Join(os.Remove(a.path), unix.Flock(int(a.file.Fd()), unix.LOCK_UN), a.file.Close()) // a process that was just forked has the file as well
+	_ = os.Remove(a.door) // there may be none
+	// A process that was just forked has the file as well.
+	return errors.Join(os.Remove(a.path), unix.Flock(int(a.file.Fd()), unix.LOCK_UN), a.file.Close())
 }
 
 // read reads a session's note and says whether its supervisor lives.
