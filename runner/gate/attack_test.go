@@ -240,11 +240,12 @@ func TestForeignArchitecture(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("there is no other architecture's call here")
 	}
-	b := start(t, setup{role: "attack", args: []string{"i386"}})
+	b := start(t, setup{role: "attack", args: []string{"i386"}, skip: "native"})
+	if code := b.wait(); code != 0 {
+		t.Skipf("there is none on this machine: without the filter it ended with %d", code)
+	}
+	b = start(t, setup{role: "attack", args: []string{"i386"}})
 	if code := b.wait(); code != 128+int(unix.SIGSYS) {
 		t.Errorf("it ended with %d and said %q", code, b.out.String())
 	}
-	b = start(t, setup{role: "attack", args: []string{"i386"}, skip: "native"})
-	b.wait()
-	t.Logf("without the filter: %q", b.out.String())
 }

@@ -58,14 +58,17 @@ func (a *apart) carriedOut(ctx context.Context, plan Shown, branch, tip, none st
 
 // touched lists all files that a tip changes as a branch has them before, and what else a merge does.
 func (a *apart) touched(ctx context.Context, branch, tip, none string, plain []differs) (out []differs, err error) {
-	base, err := a.base(ctx, branch, tip, none)
-	changed, err := a.trees(ctx, err, base, tip)
-	between, err := a.trees(ctx, err, branch, tip)
-	all := make(map[string]differs, len(changed))
-	for _, d := range changed {
-		d.was, d.from = d.is, d.to // the branch has that as well, unless they differ
-		all[d.path] = d
+	bases, err := a.bases(ctx, branch, tip, none)
+	all := map[string]differs{}
+	for _, base := range bases {
+		var changed []differs
+		changed, err = a.trees(ctx, err, base, tip)
+		for _, d := range changed {
+			d.was, d.from = d.is, d.to // the branch has that as well, unless they differ
+			all[d.path] = d
+		}
 	}
+	between, err := a.trees(ctx, err, branch, tip)
 	for _, d := range between {
 		if _, is := all[d.path]; is {
 			all[d.path] = d
@@ -265,8 +268,8 @@ func (c *carrier) read(ctx context.Context, planned *manifest.Entry, path string
 	return mode, text, err
 }
 
-// asStored is a text as the tip has it, or else with the ends of lines that the index has where git
-// writes others.
+// asStored is a text as the tip has it, or else with the ends of lines that git stores where it writes
+// others: those of the index, or of a file that isn't in it what attributes and settings say.
 func (c *carrier) asStored(ctx context.Context, d differs, text []byte) []byte {
 	if stored := asTip(d, text); stored != nil {
 		return stored
@@ -275,10 +278,17 @@ func (c *carrier) asStored(ctx context.Context, d differs, text []byte) []byte {
 		return text
 	}
 	said, err := c.working(ctx, nil, "ls-files", "--eol", "--", ":(top,literal)"+d.path)
-	if err != nil || !bytes.HasPrefix(said, []byte("i/lf ")) {
-		return text
+	if bytes.HasPrefix(said, []byte("i/lf ")) || err == nil && len(said) == 0 && c.normalized(ctx, d.path) {
+		return unixLines(text)
 	}
-	return unixLines(text)
+	return text
+}
+
+// normalized says whether git stores a new text with its own ends of lines.
+func (c *carrier) normalized(ctx context.Context, path string) bool {
+	converts, _ := c.s.real(ctx, c.r, call{}, "config", "core.autocrlf") // it isn't set, or else git says so again
+	return strings.TrimSpace(string(converts)) == "true" || strings.TrimSpace(string(converts)) == "input" ||
+		len(c.attributed(ctx, []string{path}, "text", "eol")) > 0
 }
 
 // asTip is a content as a tip has it: itself, with other ends of lines, or what git-lfs keeps in its

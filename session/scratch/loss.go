@@ -176,21 +176,49 @@ func (a *apart) checkedOut(ctx context.Context, l *losses, b branch, tip, none s
 	return err
 }
 
-// without lists what other branches have that a tip counts as merged, and a merge of it, plain, leaves as
-// it is: nothing brings that any more, as after a merge with -s ours.
+// without lists what other branches have that merges in a tip count as merged and leave as another of
+// their parents had it, as those with -s ours do, unless a merge of the tip, plain, brings it: nothing
+// else does any more.
 func (a *apart) without(ctx context.Context, b branch, tip, none string, all []branch, plain []differs) (out []string, err error) {
-	commits, err := a.git(ctx, nil, "rev-list", tip, "^"+b.hash)
-	has := byPath(plain)
+	merges, err := a.git(ctx, nil, "rev-list", "--min-parents=2", "--parents", tip, "^"+b.hash)
+	if len(merges) == 0 || err != nil {
+		return nil, err
+	}
+	brings := byPath(plain)
 	for _, x := range all {
-		if err != nil || !strings.Contains(string(commits), x.hash+"\n") {
+		commits, failure := a.git(ctx, nil, "rev-list", x.hash, "^"+b.hash)
+		if err = cmp.Or(err, failure); len(commits) == 0 || err != nil {
 			continue
 		}
-		var list []differs
-		list, _, err = a.merged(ctx, b, x.hash, none)
-		for _, d := range list {
-			if _, is := has[d.path]; !is {
-				out = append(out, x.name+": "+d.path)
+		for line := range strings.Lines(string(merges)) {
+			list, failure := a.leftOut(ctx, strings.Fields(line), string(commits), none)
+			err = cmp.Or(err, failure)
+			for _, d := range list {
+				if name := x.name + ": " + d.path; brings[d.path].is != d.is && !slices.Contains(out, name) {
+					out = append(out, name)
+				}
 			}
+		}
+	}
+	return out, err
+}
+
+// leftOut lists what a merge, whose parents follow it, has as one of them though some commits that it
+// merges would change that.
+func (a *apart) leftOut(ctx context.Context, merge []string, commits, none string) (out []differs, err error) {
+	for _, other := range merge[1:] {
+		if !strings.Contains(commits, other+"\n") {
+			continue
+		}
+		for _, parent := range merge[1:] {
+			if parent == other || err != nil {
+				continue
+			}
+			would, _, failure := a.merged(ctx, branch{hash: parent}, other, none)
+			does, failure := a.trees(ctx, failure, parent, merge[0])
+			err = failure
+			did := byPath(does)
+			out = append(out, slices.DeleteFunc(would, func(d differs) bool { _, is := did[d.path]; return is })...)
 		}
 	}
 	return out, err
@@ -208,9 +236,11 @@ func (a *apart) notes(ctx context.Context, t *tip, failed error) (said []string,
 	if err == nil {
 		list, _, err = a.merged(ctx, branch{hash: strings.TrimSpace(string(hash))}, t.hash, none)
 	}
+	strategy, _ := a.s.real(ctx, a.r, call{}, "config", "--get-regexp", `^notes\.(.*\.)?mergestrategy$`) // none is set, or else git says so again
+	unasked := len(strategy) > 0
 	var names []string
 	for _, d := range list {
-		if !d.asked && !d.made() {
+		if (unasked || !d.asked) && !d.made() {
 			names = append(names, api.Trim(strings.ReplaceAll(d.path, "/", ""), 12))
 		}
 	}

@@ -1,6 +1,7 @@
 package scratch
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"path/filepath"
@@ -99,10 +100,16 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 func TestWhatAMergeMakesOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ does, want string }{
-		"a branch":                      {`git merge -q --no-edit side`, ""},
-		"one of which it takes nothing": {`git merge -q -s ours -m m side`, "merged into main it counts 2 files of other branches as merged and leaves them out: side: a.txt, side: s.txt"},
-		"a note":                        {`git notes add -fm mine`, "merged into yours it changes 1 note: "},
-		"one of another commit":         {`git notes add -m mine HEAD~1`, ""},
+		"a branch":                        {`git merge -q --no-edit side`, ""},
+		"one of which it takes nothing":   {`git merge -q -s ours -m m side`, "merged into main it counts 2 files of other branches as merged and leaves them out: side: a.txt, side: s.txt"},
+		"one whose file it takes none of": {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; git checkout -q --ours a.txt; git commit -qam m`, "merged into main it counts 1 file of other branches as merged and leaves them out: side: a.txt"},
+		"one that went on since":          {`git merge -q -s ours -m m side~1`, "merged into main it counts 2 files of other branches as merged and leaves them out: side: a.txt, side: s.txt"},
+		"one whose file it wrote anew":    {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; echo both >a.txt; git commit -qam m`, ""},
+		"one that it goes on in":          {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; echo side >a.txt; git commit -qam m; echo more >>s.txt; echo more >>a.txt; git commit -qam x`, ""},
+		"one that it leaves its own for":  {`git switch -q side; git merge -q -s ours -m m main; git switch -q main; git merge -q side`, ""},
+		"a note":                          {`git notes add -fm mine`, "merged into yours it changes 1 note: "},
+		"one that is merged unasked":      {`git notes add -fm other`, "merged into yours it changes 1 note: "},
+		"one of another commit":           {`git notes add -m mine HEAD~1`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +120,7 @@ func TestWhatAMergeMakesOfOthers(t *testing.T) {
 			r.write("s.txt", "side\n")
 			r.git("", "add", "-A")
 			r.git("", "commit", "-qm", "on the side")
+			r.git("", "commit", "-qm", "and on", "--allow-empty")
 			r.git("", "switch", "-q", "main")
 			r.git("", "commit", "-qm", "on main", "--allow-empty")
 			r.git("", "notes", "add", "-m", "noted")
@@ -120,7 +128,12 @@ func TestWhatAMergeMakesOfOthers(t *testing.T) {
 			if strings.HasSuffix(want, "note: ") {
 				want += r.git("", "rev-parse", "HEAD")[:12]
 			}
-			r.saysOf(r.layer(asAda+test.does), want)
+			state := r.layer(asAda + test.does)
+			if name == "one that is merged unasked" {
+				r.git("", "notes", "add", "-fm", "noted again")
+				r.git("", "config", "notes.mergeStrategy", "theirs")
+			}
+			r.saysOf(state, want)
 		})
 	}
 }
@@ -521,6 +534,7 @@ func TestWhatTheFilesKeep(t *testing.T) {
 		"taken off by a merge":     {"git switch -qc side; git commit -qm y --allow-empty; git switch -q main; git merge -q --no-ff --no-commit side; cp a.txt /tmp/a; sed -i '/mine/,/}/d' a.txt; git commit -qam x; (echo new; cat /tmp/a) >a.txt", takes},
 		"a line that stands twice": {"cp a.txt /tmp/a; sed -i '/mine/d' a.txt; git commit -qam x; (cat /tmp/a; echo 'func mine() {') >a.txt", takes},
 		"in what was moved":        {"cp a.txt /tmp/a; " + without + "mv /tmp/a a.txt; mkdir t; mv a.txt t", strings.ReplaceAll(takes, "a.txt", "t/a.txt")},
+		"in what was moved, with other ends of lines": {"cp a.txt /tmp/a; " + without + "rm a.txt; mkdir t; sed 's/$/\\r/' /tmp/a >t/a.txt", strings.ReplaceAll(takes, "a.txt", "t/a.txt")},
 		"what git-lfs keeps": {`echo new >>l.bin; printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' $(sha256sum l.bin | cut -d' ' -f1) $(stat -c %s l.bin) >/tmp/p
 			git update-index --cacheinfo 100644,$(git hash-object -w --no-filters /tmp/p),l.bin; git commit -qm x`, ""},
 		"behind an encoding":      {"iconv -t UTF-16LE a.txt >u.txt; git add -A; git commit -qm e; grep -v mine a.txt | iconv -t UTF-16LE >u.txt; git commit -qam x; (cat a.txt; echo new) | iconv -t UTF-16LE >u.txt", strings.ReplaceAll(takes, "a.txt", "u.txt")},
@@ -531,7 +545,7 @@ func TestWhatTheFilesKeep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, map[string]string{"a.txt": text, ".gitattributes": "u.txt working-tree-encoding=UTF-16LE\n*.bin filter=lfs\n", "l.bin": "l\n"})
+			r := newRig(t, map[string]string{"a.txt": text, ".gitattributes": "u.txt working-tree-encoding=UTF-16LE\nt/* text\n*.bin filter=lfs\n", "l.bin": "l\n"})
 			r.must(os.Chmod(filepath.Join(r.project, "a.txt"), 0o755))
 			r.commitAll("")
 			r.saysOf(r.layer(asAda+test.does), test.want)
@@ -539,11 +553,35 @@ func TestWhatTheFilesKeep(t *testing.T) {
 	}
 }
 
+// Where each side has merged the other, they go on from more than one commit.
+func TestWhatAMergeTakesOfTwoBases(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, map[string]string{"f.txt": "one\n", "g.txt": "one\n"})
+	r.commitAll("")
+	r.git("", "switch", "-qc", "side")
+	r.write("f.txt", "side\n")
+	r.git("", "commit", "-qam", "side")
+	r.git("", "switch", "-q", "main")
+	r.write("g.txt", "main\n")
+	r.git("", "commit", "-qam", "main")
+	state := r.layer(asAda + `git merge -q --no-edit side; echo one >f.txt; echo one >g.txt; git commit -qam x; git checkout -q HEAD~1 f.txt g.txt`)
+	r.git("", "merge", "-q", "--no-edit", "side")
+	for _, text := range []string{"one\n", ""} {
+		r.write("f.txt", cmp.Or(text, "side\n"))
+		r.write("g.txt", cmp.Or(text, "main\n"))
+		if text != "" {
+			r.git("", "commit", "-qam", "as it was")
+		}
+	}
+	r.saysOf(state, "merged into main it leaves 2 files otherwise than this plan: f.txt, g.txt")
+}
+
 // Settings may have a merge ask nothing.
 func TestWhatSettingsMerge(t *testing.T) {
 	t.Parallel()
 	const writes = "merged into main it leaves 1 file otherwise than this plan: a.txt"
 	for name, test := range map[string]struct{ key, value, want string }{
+		"attributes":         {"", "a.txt merge=union", strings.NewReplacer("1 file", "2 files", ": ", ": .gitattributes, ").Replace(writes)},
 		"a side":             {"branch.main.mergeOptions", "--no-ff -Xtheirs", writes},
 		"a strategy":         {"branch.main.mergeOptions", "--strategy=ours", writes},
 		"a driver":           {"merge.default", "union", writes},
@@ -554,10 +592,16 @@ func TestWhatSettingsMerge(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, map[string]string{"a.txt": "one\n"})
 			r.commitAll("")
-			state := r.layer(asAda + "echo theirs >a.txt; git commit -qam x; git reset -q --soft HEAD~1; git commit -qm x")
+			does := "echo theirs >a.txt; git commit -qam x; git reset -q --soft HEAD~1; "
+			if test.key == "" {
+				does += "echo '" + test.value + "' >.gitattributes; git add -A; "
+			}
+			state := r.layer(asAda + does + "git commit -qm x")
 			r.write("a.txt", "mine\n")
 			r.git("", "commit", "-qam", "mine")
-			r.git("", "config", test.key, test.value)
+			if test.key != "" {
+				r.git("", "config", test.key, test.value)
+			}
 			unplanned := whole(state)
 			unplanned.Writes = func(string) (*manifest.Entry, error) { return nil, nil }
 			got, err := r.Commits(t.Context(), state, unplanned)

@@ -27,7 +27,7 @@ func (a *apart) merged(ctx context.Context, b branch, tip, none string) (list []
 		return a.unmerged(ctx, branch, tip, none)
 	}
 	list, err = a.trees(ctx, nil, branch, tree)
-	asked := a.asked(ctx, b.name, conflicts)
+	asked := a.asked(ctx, b, conflicts)
 	for i := range list {
 		list[i].asked = asked[list[i].path]
 	}
@@ -36,9 +36,12 @@ func (a *apart) merged(ctx context.Context, b branch, tip, none string) (list []
 
 // asked are the paths of what git lists as conflicts, but where a driver may merge unasked, or an
 // option that the person has set for the branch.
-func (a *apart) asked(ctx context.Context, branch, conflicts string) map[string]bool {
+func (a *apart) asked(ctx context.Context, b branch, conflicts string) map[string]bool {
 	asked, paths := map[string]bool{}, []string(nil)
-	if conflicts == "" || a.unasked(ctx, branch) {
+	if conflicts == "" || a.unasked(ctx, b.name) {
+		return asked
+	}
+	if attributed, err := a.rules(ctx, b.hash, ".gitattributes"); attributed || err != nil {
 		return asked
 	}
 	for entry := range strings.SplitSeq(conflicts, "\x00") {
@@ -66,9 +69,12 @@ func (a *apart) unasked(ctx context.Context, branch string) bool {
 // unmerged is that as far as it can be told of what both sides changed of what they went on
 // from.
 func (a *apart) unmerged(ctx context.Context, branch, tip, none string) (list []differs, may []string, err error) {
-	base, err := a.base(ctx, branch, tip, none)
-	agents, err := a.trees(ctx, err, base, tip)
-	persons, err := a.trees(ctx, err, base, branch)
+	bases, err := a.bases(ctx, branch, tip, none)
+	if err != nil {
+		return nil, nil, err
+	}
+	agents, err := a.trees(ctx, nil, bases[0], tip)
+	persons, err := a.trees(ctx, err, bases[0], branch)
 	changed := byPath(persons)
 	for _, d := range agents {
 		switch other, both := changed[d.path]; {
@@ -86,17 +92,18 @@ func (a *apart) unmerged(ctx context.Context, branch, tip, none string) (list []
 	return list, may, err
 }
 
-// base is what a branch and a tip went on from; none if they have nothing in common: git
-// refuses to merge them then, unless there is no commit yet, and picks all the same.
-func (a *apart) base(ctx context.Context, branch, tip, none string) (string, error) {
+// bases are what a branch and a tip went on from, several where each merged the other; none if they
+// have nothing in common: git refuses to merge them then, unless there is no commit yet, and picks all
+// the same.
+func (a *apart) bases(ctx context.Context, branch, tip, none string) ([]string, error) {
 	if branch == none {
-		return none, nil
+		return []string{none}, nil
 	}
-	found, err := a.git(ctx, nil, "merge-base", branch, tip)
+	found, err := a.git(ctx, nil, "merge-base", "--all", branch, tip)
 	if exited(err, 1) {
-		return none, nil
+		return []string{none}, nil
 	}
-	return strings.TrimSpace(string(found)), err
+	return strings.Fields(string(found)), err
 }
 
 // exited says whether git ended so.

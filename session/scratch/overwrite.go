@@ -22,10 +22,7 @@ const (
 	maxBeing = 10_000  // files of a folder that are looked at
 )
 
-const (
-	modeSubmodule = "160000"
-	ignoring      = ".gitignore"
-)
+const modeSubmodule = "160000"
 
 // overwritten are the paths of the project's at which a tip adds something else, or that are
 // in the way of it.
@@ -57,17 +54,17 @@ func (a *apart) unrefused(ctx context.Context, branch, root string, paths []stri
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	if ruled, err := a.ruled(ctx, branch); ruled || err != nil {
+	if ruled, err := a.rules(ctx, branch, ".gitignore"); ruled || err != nil {
 		return paths, err
 	}
 	return a.ignored(ctx, root, paths), nil
 }
 
-// ruled says whether the session, or what it committed, changes any rules of what git ignores: what
-// has them may be applied or merged before a tip is.
-func (a *apart) ruled(ctx context.Context, branch string) (bool, error) {
+// rules says whether the session, or what it committed, changes any files of a name by which git goes:
+// what has them may be applied or merged before a tip is.
+func (a *apart) rules(ctx context.Context, branch, name string) (bool, error) {
 	for p := range a.state.All() {
-		if path.Base(p) == ignoring {
+		if path.Base(p) == name {
 			return true, nil
 		}
 	}
@@ -75,7 +72,7 @@ func (a *apart) ruled(ctx context.Context, branch string) (bool, error) {
 	for _, t := range a.r.tips {
 		tips.WriteString(t.hash + "\n")
 	}
-	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n--\n:(glob)**/"+ignoring+"\n"), "rev-list", "--full-history", "--max-count=1", "--stdin")
+	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n--\n:(glob)**/"+name+"\n"), "rev-list", "--full-history", "--max-count=1", "--stdin")
 	return len(commits) > 0, err
 }
 
