@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,4 +122,20 @@ func (s *Scratch) root(r *repository) string {
 func (s *Scratch) inProject(r *repository, p string) (in string, ok bool) {
 	in, err := filepath.Rel(s.cfg.Workspace, filepath.Join(s.root(r), p))
 	return in, err == nil && filepath.IsLocal(in)
+}
+
+// rules says whether the session, or what it committed, changes any files of a name by which git goes:
+// what has them may be applied or merged before a tip is.
+func (a *apart) rules(ctx context.Context, branch, name string) (bool, error) {
+	for p := range a.state.All() {
+		if path.Base(p) == name {
+			return true, nil
+		}
+	}
+	var tips strings.Builder
+	for _, t := range a.r.tips {
+		tips.WriteString(t.hash + "\n")
+	}
+	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n--\n:(glob)**/"+name+"\n"), "rev-list", "--full-history", "--max-count=1", "--stdin")
+	return len(commits) > 0, err
 }

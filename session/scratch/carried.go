@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -255,17 +254,7 @@ func (c *carrier) read(ctx context.Context, planned *manifest.Entry, path string
 		text, err = c.text(ctx, planned)
 		return entryMode(planned), text, err
 	}
-	file := filepath.Join(c.s.root(c.r), path)
-	info, err := os.Lstat(file)
-	if err != nil {
-		return "", nil, err
-	}
-	if mode = modeOf(info.Mode()); info.Mode()&fs.ModeSymlink != 0 {
-		target, err := os.Readlink(file)
-		return mode, []byte(target), err
-	}
-	text, err = git.ReadFile(file, maxBlob)
-	return mode, text, err
+	return there(filepath.Join(c.s.root(c.r), path))
 }
 
 // asStored is a text as the tip has it, or else with the ends of lines that git stores where it writes

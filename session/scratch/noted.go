@@ -2,16 +2,11 @@ package scratch
 
 import (
 	"encoding/hex"
-	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"stepbox/policy/git"
 )
@@ -93,39 +88,24 @@ func (n *noted) unchanged(e git.Entry, info fs.FileInfo) bool {
 		(at.Sec < n.written.Sec || at.Sec == n.written.Sec && at.Nsec < n.written.Nsec)
 }
 
-// sameFile says whether a file has the content that git names so, or that with the ends of
+// sameFile says whether a file, or a link, has the content that git names so, or that with the ends of
 // lines that other systems have. Behind a filter or an encoding it never has.
 func sameFile(file, hash string) bool {
-	if info, err := os.Lstat(file); err != nil || sameBlob(file, info, hash) {
-		return err == nil
-	}
-	text, err := git.ReadFile(file, maxBlob)
+	_, text, err := there(file)
 	name, _ := hex.DecodeString(hash) // it is git's
 	return err == nil && git.Holds(text, name)
 }
 
-// sameBlob says whether a file, or a link, has the content that git names so.
-func sameBlob(file string, info fs.FileInfo, hash string) bool {
-	var content io.Reader
-	size := info.Size()
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		target, err := os.Readlink(file)
-		if err != nil {
-			return false
-		}
-		content, size = strings.NewReader(target), int64(len(target))
-	case !info.Mode().IsRegular() || size > maxBlob:
-		return false
-	default:
-		f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-		if err != nil {
-			return false
-		}
-		defer f.Close()
-		content = f
+// there is what a working tree has: git's mode of a file or a link, and its content.
+func there(file string) (mode string, text []byte, err error) {
+	info, err := os.Lstat(file)
+	if err != nil {
+		return "", nil, err
 	}
-	sum := git.Object("blob", size, len(hash)/2)
-	n, err := io.CopyN(sum, content, size)
-	return n == size && (err == nil || errors.Is(err, io.EOF)) && hex.EncodeToString(sum.Sum(nil)) == hash
+	if mode = modeOf(info.Mode()); info.Mode()&fs.ModeSymlink != 0 {
+		target, err := os.Readlink(file)
+		return mode, []byte(target), err
+	}
+	text, err = git.ReadFile(file, maxBlob)
+	return mode, text, err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,22 +57,6 @@ func (a *apart) unrefused(ctx context.Context, branch, root string, paths []stri
 		return paths, err
 	}
 	return a.ignored(ctx, root, paths), nil
-}
-
-// rules says whether the session, or what it committed, changes any files of a name by which git goes:
-// what has them may be applied or merged before a tip is.
-func (a *apart) rules(ctx context.Context, branch, name string) (bool, error) {
-	for p := range a.state.All() {
-		if path.Base(p) == name {
-			return true, nil
-		}
-	}
-	var tips strings.Builder
-	for _, t := range a.r.tips {
-		tips.WriteString(t.hash + "\n")
-	}
-	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n--\n:(glob)**/"+name+"\n"), "rev-list", "--full-history", "--max-count=1", "--stdin")
-	return len(commits) > 0, err
 }
 
 // ignored are those of a working tree's paths that git ignores: it refuses to write over
@@ -153,7 +136,7 @@ func replaced(root string, d differs, tracked func(string) bool) string {
 		return ""
 	case info.IsDir():
 		return untracked(root, d.path, tracked)
-	case sameBlob(file, info, d.is):
+	case sameFile(file, d.is):
 		return ""
 	}
 	return d.path
