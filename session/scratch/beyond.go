@@ -65,11 +65,15 @@ func (a *apart) taking(ctx context.Context, plan Shown, list []differs) (out []d
 func takes(was, is, own string) bool {
 	remain, kept := counted(is), counted(own)
 	for line, n := range counted(was) {
-		if remain[line] < min(n, kept[line]) && strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		if remain[line] < min(n, kept[line]) && worded(line) {
 			return true
 		}
 	}
 	return false
+}
+
+func worded(line string) bool {
+	return strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 // counted is how often a text has each of its lines.
@@ -85,8 +89,10 @@ func counted(text string) map[string]int {
 func (a *apart) blobs(ctx context.Context, list []differs) (texts map[string]string, err error) {
 	var ask strings.Builder
 	for _, d := range list {
-		if !d.made() && !d.gone() {
-			ask.WriteString(d.was + "\n" + d.is + "\n")
+		for _, hash := range []string{d.was, d.is} {
+			if strings.Trim(hash, "0") != "" {
+				ask.WriteString(hash + "\n")
+			}
 		}
 	}
 	if ask.Len() == 0 {

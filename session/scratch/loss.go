@@ -83,7 +83,7 @@ func (a *apart) takes(ctx context.Context, shown Shown, t *tip, branches []branc
 	for _, b := range branches {
 		if err == nil && (b.out || "refs/heads/"+b.name == t.ref) {
 			var l losses
-			l, err = a.losses(ctx, shown, b, t, branches)
+			l, err = a.losses(ctx, shown, b, t)
 			said = append(said, l.words(b.name)...)
 		}
 	}
@@ -137,7 +137,7 @@ func (s *Scratch) branches(ctx context.Context, r *repository) (out []branch, er
 }
 
 // losses compares a tip with a branch.
-func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip, all []branch) (l losses, err error) {
+func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip) (l losses, err error) {
 	none := hex.EncodeToString(git.Object("tree", 0, len(t.hash)/2).Sum(nil))
 	b.hash = cmp.Or(b.hash, none)
 	list, may, err := a.merged(ctx, b, t.hash, none)
@@ -151,7 +151,7 @@ func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip, all [
 	l.may = may
 	written := a.deleted(&l, shown, b, list)
 	if b.out {
-		err = a.checkedOut(ctx, &l, b, t.hash, none, all, plain)
+		err = a.checkedOut(ctx, &l, b, t.hash, none, plain)
 	}
 	if planned && err == nil {
 		return l, a.others(ctx, &l, shown, written)
@@ -163,7 +163,7 @@ func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip, all [
 }
 
 // checkedOut notes what a merge of a tip into what the person has checked out does beside what it changes.
-func (a *apart) checkedOut(ctx context.Context, l *losses, b branch, tip, none string, all []branch, plain []differs) (err error) {
+func (a *apart) checkedOut(ctx context.Context, l *losses, b branch, tip, none string, plain []differs) (err error) {
 	list := slices.Clone(plain)
 	for i, d := range list {
 		if !d.gone() && a.noted.untracks(a.s.root(a.r), d.path) {
@@ -171,57 +171,77 @@ func (a *apart) checkedOut(ctx context.Context, l *losses, b branch, tip, none s
 		}
 	}
 	if l.over, err = a.overwritten(ctx, b.hash, tip, list); err == nil && b.hash != none {
-		l.without, err = a.without(ctx, b, tip, none, all, plain)
+		l.without, err = a.without(ctx, b, tip, none, plain)
 	}
 	return err
 }
 
-// without lists what other branches have that merges in a tip count as merged and leave as another of
-// their parents had it, as those with -s ours do, unless a merge of the tip, plain, brings it: nothing
-// else does any more.
-func (a *apart) without(ctx context.Context, b branch, tip, none string, all []branch, plain []differs) (out []string, err error) {
-	merges, err := a.git(ctx, nil, "rev-list", "--min-parents=2", "--parents", tip, "^"+b.hash)
-	if len(merges) == 0 || err != nil {
-		return nil, err
+// without lists what the person's other branches have that a tip counts as merged, and of which a merge
+// of it, plain, brings nothing: a later merge doesn't bring that any more, as after one with -s ours, or
+// that was reverted.
+func (a *apart) without(ctx context.Context, b branch, tip, none string, plain []differs) (out []string, err error) {
+	refs, err := a.s.real(ctx, a.r, call{}, "for-each-ref", "--format=^%(objectname)", "refs/heads", "refs/remotes")
+	var tops, merged []byte
+	if err == nil {
+		tops, err = a.git(ctx, strings.NewReader(tip+"\n"+string(refs)), "rev-list", "--boundary", "--stdin")
+	}
+	if err == nil {
+		merged, err = a.git(ctx, nil, "rev-list", tip, "^"+b.hash)
 	}
 	brings := byPath(plain)
-	for _, x := range all {
-		commits, failure := a.git(ctx, nil, "rev-list", x.hash, "^"+b.hash)
-		if err = cmp.Or(err, failure); len(commits) == 0 || err != nil {
+	for line := range strings.Lines(string(tops)) {
+		top, theirs := strings.CutPrefix(line, "-")
+		if !theirs || !strings.Contains(string(merged), top) || err != nil {
 			continue
 		}
-		for line := range strings.Lines(string(merges)) {
-			list, failure := a.leftOut(ctx, strings.Fields(line), string(commits), none)
-			err = cmp.Or(err, failure)
-			for _, d := range list {
-				if name := x.name + ": " + d.path; brings[d.path].is != d.is && !slices.Contains(out, name) {
-					out = append(out, name)
-				}
+		var list []differs
+		if list, _, err = a.merged(ctx, b, strings.TrimSpace(top), none); err == nil {
+			list, err = a.missed(ctx, list, brings)
+		}
+		for _, d := range list {
+			if !slices.Contains(out, d.path) {
+				out = append(out, d.path)
 			}
+		}
+	}
+	slices.Sort(out)
+	return out, err
+}
+
+// missed are those differences of which what a merge brings, by path, has nothing.
+func (a *apart) missed(ctx context.Context, list []differs, brings map[string]differs) (out []differs, err error) {
+	var ask []differs
+	for _, d := range list {
+		if p, is := brings[d.path]; is && isLocal(d) && isLocal(p) {
+			ask = append(ask, d, p)
+		}
+	}
+	texts, err := a.blobs(ctx, ask)
+	for _, d := range list {
+		p, is := brings[d.path]
+		if !is || p.is != d.is && !p.gone() && !brought(texts[d.was], texts[d.is], texts[p.is]) {
+			out = append(out, d)
 		}
 	}
 	return out, err
 }
 
-// leftOut lists what a merge, whose parents follow it, has as one of them though some commits that it
-// merges would change that.
-func (a *apart) leftOut(ctx context.Context, merge []string, commits, none string) (out []differs, err error) {
-	for _, other := range merge[1:] {
-		if !strings.Contains(commits, other+"\n") {
-			continue
+// brought says whether a text has anything of a change of another: a line that is added, or, where none
+// is, not all that goes.
+func brought(was, is, has string) bool {
+	before, after, now := counted(was), counted(is), counted(has)
+	adds, keeps := false, true
+	for line, n := range after {
+		more := n > before[line] && worded(line)
+		if more && now[line] > before[line] {
+			return true
 		}
-		for _, parent := range merge[1:] {
-			if parent == other || err != nil {
-				continue
-			}
-			would, _, failure := a.merged(ctx, branch{hash: parent}, other, none)
-			does, failure := a.trees(ctx, failure, parent, merge[0])
-			err = failure
-			did := byPath(does)
-			out = append(out, slices.DeleteFunc(would, func(d differs) bool { _, is := did[d.path]; return is })...)
-		}
+		adds = adds || more
 	}
-	return out, err
+	for line, n := range before {
+		keeps = keeps && (n <= after[line] || now[line] >= n)
+	}
+	return !adds && !keeps
 }
 
 // notes says which of the person's notes a merge of the agent's takes or changes unasked, unless

@@ -101,11 +101,14 @@ func TestWhatAMergeMakesOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ does, want string }{
 		"a branch":                        {`git merge -q --no-edit side`, ""},
-		"one of which it takes nothing":   {`git merge -q -s ours -m m side`, "merged into main it counts 2 files of other branches as merged and leaves them out: side: a.txt, side: s.txt"},
-		"one whose file it takes none of": {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; git checkout -q --ours a.txt; git commit -qam m`, "merged into main it counts 1 file of other branches as merged and leaves them out: side: a.txt"},
-		"one that went on since":          {`git merge -q -s ours -m m side~1`, "merged into main it counts 2 files of other branches as merged and leaves them out: side: a.txt, side: s.txt"},
-		"one whose file it wrote anew":    {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; echo both >a.txt; git commit -qam m`, ""},
+		"one of which it takes nothing":   {`git merge -q -s ours -m m side`, "merged into main it counts 2 files of other branches as merged and leaves them out: a.txt, s.txt"},
+		"one whose file it takes none of": {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; git checkout -q --ours a.txt; git commit -qam m`, "merged into main it counts 1 file of other branches as merged and leaves them out: a.txt"},
+		"one that went on since":          {`git merge -q -s ours -m m side~1`, "merged into main it counts 2 files of other branches as merged and leaves them out: a.txt, s.txt"},
+		"one whose file it wrote anew":    {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; (echo mine; echo side) >a.txt; git commit -qam m`, ""},
 		"one that it goes on in":          {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; echo side >a.txt; git commit -qam m; echo more >>s.txt; echo more >>a.txt; git commit -qam x`, ""},
+		"one that it reverts":             {`git merge -q --no-ff --no-edit side; git revert --no-edit -m1 HEAD`, "merged into main it counts 2 files of other branches as merged and leaves them out: a.txt, s.txt"},
+		"one that it went back on":        {`git switch -q side; echo x >x; git add x; git commit -qm x; git switch -q main; git merge -q -s ours -m m side`, "merged into main it counts 2 files of other branches as merged and leaves them out: a.txt, s.txt"},
+		"one of another repository":       {`git merge -q -s ours -m m origin/far`, "merged into main it counts 1 file of other branches as merged and leaves them out: f.txt"},
 		"one that it leaves its own for":  {`git switch -q side; git merge -q -s ours -m m main; git switch -q main; git merge -q side`, ""},
 		"a note":                          {`git notes add -fm mine`, "merged into yours it changes 1 note: "},
 		"one that is merged unasked":      {`git notes add -fm other`, "merged into yours it changes 1 note: "},
@@ -122,6 +125,13 @@ func TestWhatAMergeMakesOfOthers(t *testing.T) {
 			r.git("", "commit", "-qm", "on the side")
 			r.git("", "commit", "-qm", "and on", "--allow-empty")
 			r.git("", "switch", "-q", "main")
+			r.git("", "switch", "-qc", "far")
+			r.write("f.txt", "far\n")
+			r.git("", "add", "-A")
+			r.git("", "commit", "-qm", "far")
+			r.git("", "switch", "-q", "main")
+			r.git("", "update-ref", "refs/remotes/origin/far", "far")
+			r.git("", "branch", "-qD", "far")
 			r.git("", "commit", "-qm", "on main", "--allow-empty")
 			r.git("", "notes", "add", "-m", "noted")
 			want := test.want
