@@ -472,7 +472,8 @@ func TestCommits(t *testing.T) {
 
 // What a plan deletes, and no more than that, isn't told again of its commits.
 func TestWhatGoesWithAPlan(t *testing.T) {
-	r := newRig(t, map[string]string{"gone": "1\n", "dir/in": "1\n", "file": "1\n", "link": "1\n", "edited": "1\n", "left": "1\n", "other": "1\n"})
+	r := newRig(t, map[string]string{"gone": "1\n", "dir/in": "1\n", "file": "1\n", "link": "1\n", "edited": "1\n", "left": "1\n", "unchosen": "1\n", "other": "1\n"})
+	r.agent("unchosen", "2\n")
 	r.gone("gone")
 	r.gone("left")
 	r.gone("dir")
@@ -489,24 +490,29 @@ func TestWhatGoesWithAPlan(t *testing.T) {
 			t.Errorf("%s goes: %v", path, got)
 		}
 	}
+	if e, err := r.box.shown.Writes("unchosen"); e != nil || err != nil {
+		t.Errorf("what wasn't chosen becomes %v (%v)", e, err)
+	}
 }
 
 // What a plan leaves of a file is told beside its commits: of one that both changed both, and the
 // session's where they meet.
 func TestWhatAPlanWrites(t *testing.T) {
-	has := map[string]string{"both": "1\n2\n3\n4\n5\n", "its": "1\n", "bytes": "\x00\n", "taken": "1\n", "left": "1\n", "gone": "1\n"}
+	has := map[string]string{"both": "1\n2\n3\n4\n5\n", "stays": "1\n2\n3\n", "its": "1\n", "bytes": "\x00\n", "taken": "1\n", "left": "1\n", "gone": "1\n"}
 	r := newRig(t, has)
 	r.agent("both", "1\n2\n3 agent\n4\n5 agent\n")
+	r.agent("stays", "1\n2\nagent\n")
 	r.agent("its", "2\n")
 	r.agent("bytes", "\x00agent\n")
 	r.agent("taken", "agent\n")
 	r.gone("gone")
 	r.action(api.ReviewKept)
 	r.host("both", "1 mine\n2\n3\n4\n5 mine\n")
+	r.host("stays", "mine\n2\n3\n")
 	r.host("bytes", "\x00mine\n")
 	r.host("taken", "mine\n")
-	r.plan(api.ApplyRequest{Commits: true, Resolve: []api.Resolution{{Key: api.KeyOf("taken"), Way: api.WayWanted}}})
-	for path, want := range map[string]string{"both": "1 mine\n2\n3 agent\n4\n5 agent\n", "its": "2\n", "bytes": "", "taken": "agent\n", "left": "", "gone": ""} {
+	r.plan(api.ApplyRequest{Commits: true, Resolve: []api.Resolution{{Key: api.KeyOf("taken"), Way: api.WayWanted}, {Key: api.KeyOf("stays"), Way: api.WayThere}}})
+	for path, want := range map[string]string{"both": "1 mine\n2\n3 agent\n4\n5 agent\n", "stays": "", "its": "2\n", "bytes": "", "taken": "agent\n", "left": "", "gone": ""} {
 		e, err := r.box.shown.Writes(path)
 		r.must(err)
 		got := ""

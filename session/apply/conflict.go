@@ -57,7 +57,7 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 		}
 	}
 	r, ok := b.resolve[out.Key]
-	if m.Why == "" {
+	if m.Why == "" && !ok {
 		b.p.both[at] = func() (*manifest.Entry, error) {
 			text, err := m.Resolve(slices.Repeat([]api.Way{api.WayWanted}, len(m.Clashes)))
 			if err != nil {

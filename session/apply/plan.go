@@ -220,18 +220,7 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 		return err
 	}
 	b.p.all = all.To
-	whole := b.p // what isn't chosen is known to be left out
-	if !r.Selection.All() {
-		whole, err = b.a.planOf(b.ctx, b.p.session, all, api.ApplyRequest{NoChecks: true})
-	}
-	if err != nil {
-		return err
-	}
-	return b.commits(scratch.Shown{
-		Deletes: b.p.goes,
-		Writes:  func(path string) (*manifest.Entry, error) { return writes(path, b.p, whole) },
-		Paths:   whole.paths,
-	})
+	return b.commits(scratch.Shown{Deletes: b.p.goes, Writes: b.p.writes, Paths: b.p.paths})
 }
 
 // commits are those of a plan.
@@ -273,17 +262,8 @@ func (p *plan) paths(yield func(string) bool) {
 	}
 }
 
-// writes is what the first of some plans that writes a file of the project makes of it, or would if
-// both hadn't changed it; nil where none does.
-func writes(file string, plans ...*plan) (e *manifest.Entry, err error) {
-	for _, p := range plans {
-		if e == nil && err == nil {
-			e, err = p.writes(file)
-		}
-	}
-	return e, err
-}
-
+// writes is what a plan makes of a file of the project, or a merge if both changed it and nobody said
+// what becomes of it; nil if neither does.
 func (p *plan) writes(file string) (*manifest.Entry, error) {
 	i, planned := slices.BinarySearchFunc(p.steps, file, func(s project.Step, at string) int { return strings.Compare(s.Path, at) })
 	if planned && (p.steps[i].New.Kind == manifest.KindFile || p.steps[i].New.Kind == manifest.KindSymlink) {

@@ -37,8 +37,8 @@ const (
 type Shown struct {
 	Deletes func(path string) bool
 
-	// Writes is what a file becomes once all that there is to be written is, chosen or not; nil if
-	// nothing writes it. Of a text that both changed it has both, and the session's where they meet.
+	// Writes is what a file becomes; nil if nothing writes it. Of a text that both changed, and of which
+	// nobody said what becomes of it, it has both, and the session's where they meet.
 	Writes func(path string) (*manifest.Entry, error)
 	Paths  iter.Seq[string] // of what it writes
 }
