@@ -44,7 +44,7 @@ func TestRedoAndReview(t *testing.T) {
 			{part(n, "n"), "b\n", "", there}, {api.Before(n), "", "", gone}, {redo(1), "", "n\n", there},
 		},
 	} {
-		for when, resumed := range map[string]bool{"": false, ", resumed each time": true} {
+		for when, resumed := range map[string]bool{"": false, ", resumed now and then": true} {
 			t.Run(name+when, func(t *testing.T) {
 				d := drive(t, api.ModePolicy, nil)
 				d.run("echo base >base")
@@ -53,7 +53,7 @@ func TestRedoAndReview(t *testing.T) {
 				}
 				away := map[int64]bool{}
 				for i, s := range steps {
-					if resumed {
+					if resumed && i%2 == 1 {
 						d.again(func(string) {})
 					}
 					_, done := d.take(s.target)
