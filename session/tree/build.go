@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -239,23 +240,25 @@ func (t *Tree) overUpper(at *File, up *manifest.Node) {
 // ownFolders says of which repositories the own folders aren't what they were, for
 // they aren't in the record.
 func (t *Tree) ownFolders(ctx context.Context) {
+	had := frozen.Git{Project: t.Session.Folder, Folder: t.source.Store.SessionDir(t.Session.ID)}
+	taken, _, failed := frozen.Load(had.Folder)
+	failed = cmp.Or(failed, had.Beyond(taken))
 	for i := range t.repos {
 		r := &t.repos[i]
 		at := manifest.Join(r.Path, ".git")
 		dir, err := t.repository(i)
-		if err != nil {
+		if err = cmp.Or(err, failed); err != nil {
 			t.gap(at, "git's own folder isn't in the record, and "+err.Error())
 			continue
 		}
-		had := frozen.Git{Project: t.Session.Folder, Folder: t.source.Store.SessionDir(t.Session.ID)}
 		g := git.OpenAs(dir, outfit.Person(t.source.Home, t.source.Env), had.Of)
 		root, _ := g.Root()
 		commit, branch := g.Head()
 		switch {
 		case root == "":
 			t.gap(at, "git's own folder isn't in the record, and isn't there any more")
-		case r.Prefix != "" || root != dir:
-			t.gap(at, "the repository lies outside of the project: it is as it is now, without what the session wrote there")
+		case r.Prefix != "" || root != dir || had.Outer != "" && at == ".git":
+			t.gap(at, fmt.Sprintf("the repository lies outside of the project: it is as the session had it last, at commit %s, without what that wrote there", short(commit)))
 		case commit != r.Commit || branch != r.Branch:
 			t.gap(at, fmt.Sprintf("git's own folder isn't in the record but for what the session wrote in it; the rest is as the session had it last, at commit %s and not at %s", short(commit), short(r.Commit)))
 		}
