@@ -241,31 +241,37 @@ func (t *Tree) overUpper(at *File, up *manifest.Node) {
 // they aren't in the record.
 func (t *Tree) ownFolders(ctx context.Context) {
 	had := frozen.Git{Project: t.Session.Folder, Folder: t.source.Store.SessionDir(t.Session.ID)}
-	taken, _, failed := frozen.Load(had.Folder)
-	failed = cmp.Or(failed, had.Beyond(taken))
+	taken, _, err := frozen.Load(had.Folder)
+	err = cmp.Or(err, had.Beyond(taken))
 	for i := range t.repos {
-		r := &t.repos[i]
-		at := manifest.Join(r.Path, ".git")
-		dir, err := t.repository(i)
-		if err = cmp.Or(err, failed); err != nil {
-			t.gap(at, "git's own folder isn't in the record, and "+err.Error())
-			continue
-		}
-		g := git.OpenAs(dir, outfit.Person(t.source.Home, t.source.Env), had.Of)
-		root, _ := g.Root()
-		commit, branch := g.Head()
-		switch {
-		case root == "":
-			t.gap(at, "git's own folder isn't in the record, and isn't there any more")
-		case r.Prefix != "" || root != dir || had.Outer != "" && at == ".git":
-			t.gap(at, fmt.Sprintf("the repository lies outside of the project: it is as the session had it last, at commit %s, without what that wrote there", short(commit)))
-		case commit != r.Commit || branch != r.Branch:
-			t.gap(at, fmt.Sprintf("git's own folder isn't in the record but for what the session wrote in it; the rest is as the session had it last, at commit %s and not at %s", short(commit), short(r.Commit)))
-		}
 		if ctx.Err() != nil {
 			return
 		}
+		if why := t.ownFolder(i, had, err); why != "" {
+			t.gap(manifest.Join(t.repos[i].Path, ".git"), why)
+		}
 	}
+}
+
+// ownFolder says what of a repository's own folder isn't what it was, unless something failed before.
+func (t *Tree) ownFolder(i int, had frozen.Git, failed error) string {
+	r := &t.repos[i]
+	dir, err := t.repository(i)
+	if err = cmp.Or(err, failed); err != nil {
+		return "git's own folder isn't in the record, and " + err.Error()
+	}
+	g := git.OpenAs(dir, outfit.Person(t.source.Home, t.source.Env), had.Of)
+	root, _ := g.Root()
+	commit, branch := g.Head()
+	switch {
+	case root == "":
+		return "git's own folder isn't in the record, and isn't there any more"
+	case r.Prefix != "" || root != dir || had.Outer != "" && r.Path == "":
+		return fmt.Sprintf("the repository lies outside of the project: it is as the session had it last, at commit %s, without what that wrote there", short(commit))
+	case commit != r.Commit || branch != r.Branch:
+		return fmt.Sprintf("git's own folder isn't in the record but for what the session wrote in it; the rest is as the session had it last, at commit %s and not at %s", short(commit), short(r.Commit))
+	}
+	return ""
 }
 
 func short(commit string) string {
