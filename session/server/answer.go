@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"stepbox/runner/fault"
 	"stepbox/session/api"
 )
 
@@ -111,7 +112,7 @@ func named(q *http.Request) *http.Request {
 // answer turns a function into a handler.
 func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
-		v, err := f(named(q))
+		v, err := survive(f, named(q))
 		if err != nil {
 			fail(w, err)
 			return
@@ -119,6 +120,16 @@ func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(v) // the client is gone: nobody to tell
 	}
+}
+
+// survive calls what answers a request. Should that panic, who asked hears of it, and nothing ends.
+func survive(f func(*http.Request) (any, error), q *http.Request) (v any, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = errors.New("stepbox failed at this request, " + fault.Of(cause))
+		}
+	}()
+	return f(q)
 }
 
 var statuses = map[string]int{

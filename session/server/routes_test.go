@@ -170,3 +170,12 @@ func TestNobodyAnswersForASession(t *testing.T) {
 		}
 	}
 }
+
+// What panics while it answers ends nothing, and who asked can report it.
+func TestAPanicIsAnswered(t *testing.T) {
+	w := httptest.NewRecorder()
+	answer(func(*http.Request) (any, error) { return nil, []error{}[len(t.Name())] })(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if body := w.Body.String(); w.Code != http.StatusInternalServerError || !strings.Contains(body, "stepbox failed at this request, please report this: ") || !strings.Contains(body, "out of range") || !strings.Contains(body, " at routes_test.go:") {
+		t.Errorf("the answer is %d %s", w.Code, body)
+	}
+}
