@@ -220,7 +220,13 @@ func (b *planner) extras(r api.ApplyRequest) (err error) {
 		return err
 	}
 	b.p.all = all.To
-	return b.commits(scratch.Shown{Deletes: b.p.goes, Writes: b.p.writes, Paths: b.p.paths})
+	beside := b.p
+	if len(beside.steps) == 0 && !r.Selection.All() { // it is about the commits alone
+		if beside, err = b.a.planOf(b.ctx, b.p.session, all, api.ApplyRequest{NoChecks: true}); err != nil {
+			return err
+		}
+	}
+	return b.commits(scratch.Shown{Deletes: beside.goes, Writes: beside.writes, Paths: beside.paths})
 }
 
 // commits are those of a plan.
