@@ -182,9 +182,8 @@ func TestJudgeInterpreterIsTheOneOnPath(t *testing.T) {
 	}, "pi")
 	q := w.asks(api.Question{}, "ln -s /usr/bin/rm sh")
 	w.approves(q)
-	review := w.held(q.ID)
-	w.must(w.decide(review, api.AnswerKeep))
-	q = w.held(review.ID)
+	w.must(w.decide(w.heldAbout(api.SubjectEdit, q.ID), api.AnswerKeep))
+	q = w.heldAbout(api.SubjectCommand, q.ID)
 	if !strings.Contains(q.Title, "/usr/bin/rm") || !strings.Contains(q.Rule, "the agent becomes") {
 		t.Errorf("held %q, %q; want what really runs", q.Title, q.Rule)
 	}

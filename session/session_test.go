@@ -136,6 +136,15 @@ func (w *world) held(after int64) api.Question {
 	return api.Question{}
 }
 
+// heldAbout is that of one subject: what an action changed and the command after it may be asked in
+// either order.
+func (w *world) heldAbout(subject api.Subject, after int64) api.Question {
+	w.Helper()
+	return *w.happened("a question about "+string(subject), func(e api.Event) bool {
+		return e.Kind == "question.opened" && e.Question.ID > after && e.Question.Subject == subject
+	}).Question
+}
+
 // happened waits for an event.
 func (w *world) happened(what string, is func(api.Event) bool) api.Event {
 	w.Helper()
