@@ -34,6 +34,9 @@ func (b *planner) conflict(c *diff.Change, at string, has, want project.State) e
 	var m merge.Result
 	var there []byte
 	mode, both := mergedMode(seen, has, want)
+	if both && mode != has.Mode&0o777 && has.Kind == want.Kind {
+		why += fmt.Sprintf("; the session changed its mode, %04o to %04o", has.Mode&0o777, mode)
+	}
 	if hidden || has.Kind != manifest.KindFile || want.Kind != manifest.KindFile {
 		m.Why = "not two texts"
 	} else {

@@ -83,7 +83,7 @@ func TestPlan(t *testing.T) {
 		"both, a mode and a line": {
 			agent: func(r *rig) { r.agent("a", "!1\n2\n3\n") },
 			host:  func(r *rig) { r.host("a", "one\n2\n3\n") },
-			want:  []string{"conflict a: it was changed in the project since (clean, 0 hunks)"},
+			want:  []string{"conflict a: it was changed in the project since; the session changed its mode, 0644 to 0755 (clean, 0 hunks)"},
 		},
 		"deleted here, changed there": {
 			agent: func(r *rig) { r.gone("a") },

@@ -60,20 +60,30 @@ func (a *apart) taking(ctx context.Context, plan Shown, list []differs) (out []d
 	return out, cmp.Or(err, failure)
 }
 
+// shows says whether a plan makes of a file what a tip has.
+func (a *apart) shows(ctx context.Context, plan Shown, d differs) bool {
+	in, is := a.s.inProject(a.r, d.path)
+	if !is {
+		return false
+	}
+	e, err := plan.Writes(in)
+	if e == nil || err != nil {
+		return false
+	}
+	text, err := a.text(ctx, e)
+	return err == nil && entryMode(e) == d.to && asTip(d, text) != nil
+}
+
 // takes says whether a change of a text takes lines that another keeps. One without words, as a
 // bracket, may be a new text's as well.
 func takes(was, is, own string) bool {
 	remain, kept := counted(is), counted(own)
 	for line, n := range counted(was) {
-		if remain[line] < min(n, kept[line]) && worded(line) {
+		if remain[line] < min(n, kept[line]) && strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 			return true
 		}
 	}
 	return false
-}
-
-func worded(line string) bool {
-	return strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 // counted is how often a text has each of its lines.
@@ -89,10 +99,8 @@ func counted(text string) map[string]int {
 func (a *apart) blobs(ctx context.Context, list []differs) (texts map[string]string, err error) {
 	var ask strings.Builder
 	for _, d := range list {
-		for _, hash := range []string{d.was, d.is} {
-			if strings.Trim(hash, "0") != "" {
-				ask.WriteString(hash + "\n")
-			}
+		if !d.made() && !d.gone() {
+			ask.WriteString(d.was + "\n" + d.is + "\n")
 		}
 	}
 	if ask.Len() == 0 {

@@ -157,7 +157,7 @@ func (a *apart) losses(ctx context.Context, shown Shown, b branch, t *tip) (l lo
 		return l, a.others(ctx, &l, shown, written)
 	}
 	if b.hash != none && err == nil {
-		l.older, err = a.older(ctx, b.hash, written)
+		l.older, err = a.older(ctx, shown, b.hash, written)
 	}
 	return l, err
 }
@@ -171,15 +171,14 @@ func (a *apart) checkedOut(ctx context.Context, l *losses, b branch, tip, none s
 		}
 	}
 	if l.over, err = a.overwritten(ctx, b.hash, tip, list); err == nil && b.hash != none {
-		l.without, err = a.without(ctx, b, tip, none, plain)
+		l.without, err = a.without(ctx, b, tip, none)
 	}
 	return err
 }
 
-// without lists what the person's other branches have that a tip counts as merged, and of which a merge
-// of it, plain, brings nothing: a later merge doesn't bring that any more, as after one with -s ours, or
-// that was reverted.
-func (a *apart) without(ctx context.Context, b branch, tip, none string, plain []differs) (out []string, err error) {
+// without lists what the person's other branches have, a tip counts as merged and would have if it were
+// merged once more: nothing else brings that, as after a merge with -s ours, or one that was reverted.
+func (a *apart) without(ctx context.Context, b branch, tip, none string) (out []string, err error) {
 	refs, err := a.s.real(ctx, a.r, call{}, "for-each-ref", "--format=^%(objectname)", "refs/heads", "refs/remotes")
 	var tops, merged []byte
 	if err == nil {
@@ -188,16 +187,13 @@ func (a *apart) without(ctx context.Context, b branch, tip, none string, plain [
 	if err == nil {
 		merged, err = a.git(ctx, nil, "rev-list", tip, "^"+b.hash)
 	}
-	brings := byPath(plain)
 	for line := range strings.Lines(string(tops)) {
 		top, theirs := strings.CutPrefix(line, "-")
 		if !theirs || !strings.Contains(string(merged), top) || err != nil {
 			continue
 		}
 		var list []differs
-		if list, _, err = a.merged(ctx, b, strings.TrimSpace(top), none); err == nil {
-			list, err = a.missed(ctx, list, brings)
-		}
+		list, err = a.again(ctx, b, tip, strings.TrimSpace(top), none)
 		for _, d := range list {
 			if !slices.Contains(out, d.path) {
 				out = append(out, d.path)
@@ -208,40 +204,51 @@ func (a *apart) without(ctx context.Context, b branch, tip, none string, plain [
 	return out, err
 }
 
-// missed are those differences of which what a merge brings, by path, has nothing.
-func (a *apart) missed(ctx context.Context, list []differs, brings map[string]differs) (out []differs, err error) {
-	var ask []differs
-	for _, d := range list {
-		if p, is := brings[d.path]; is && isLocal(d) && isLocal(p) {
-			ask = append(ask, d, p)
-		}
+// again lists what a merge of some commits would change in a tip if that hadn't merged them, but for what
+// git would ask about, which was answered, and files that it has elsewhere.
+func (a *apart) again(ctx context.Context, b branch, tip, top, none string) ([]differs, error) {
+	bases, err := a.bases(ctx, b.hash, top, none)
+	files, failure := a.git(ctx, nil, "ls-tree", "-r", tip)
+	if err = cmp.Or(err, failure); err != nil {
+		return nil, err
 	}
-	texts, err := a.blobs(ctx, ask)
-	for _, d := range list {
-		p, is := brings[d.path]
-		if !is || p.is != d.is && !p.gone() && !brought(texts[d.was], texts[d.is], texts[p.is]) {
-			out = append(out, d)
-		}
+	commit := []string{"-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "x", tip + "^{tree}"}
+	if bases[0] != none {
+		commit = append(commit, "-p", bases[0])
 	}
-	return out, err
+	made, err := a.git(ctx, nil, commit...)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := a.merged(ctx, branch{hash: strings.TrimSpace(string(made)), name: b.name}, top, none)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := a.blobs(ctx, slices.DeleteFunc(slices.Clone(list), func(d differs) bool { return !isLocal(d) }))
+	return slices.DeleteFunc(list, func(d differs) bool {
+		if d.made() {
+			return d.asked || strings.Contains(string(files), d.is)
+		}
+		return isLocal(d) && d.to == d.from && answered(texts[d.is]) == texts[d.was]
+	}), err
 }
 
-// brought says whether a text has anything of a change of another: a line that is added, or, where none
-// is, not all that goes.
-func brought(was, is, has string) bool {
-	before, after, now := counted(was), counted(is), counted(has)
-	adds, keeps := false, true
-	for line, n := range after {
-		more := n > before[line] && worded(line)
-		if more && now[line] > before[line] {
-			return true
+// answered is a text in which git asks with what there had been instead.
+func answered(text string) string {
+	var out strings.Builder
+	theirs := false
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "<<<<<<< "):
+		case line == "=======\n":
+			theirs = true
+		case strings.HasPrefix(line, ">>>>>>> "):
+			theirs = false
+		case !theirs:
+			out.WriteString(line)
 		}
-		adds = adds || more
 	}
-	for line, n := range before {
-		keeps = keeps && (n <= after[line] || now[line] >= n)
-	}
-	return !adds && !keeps
+	return out.String()
 }
 
 // notes says which of the person's notes a merge of the agent's takes or changes unasked, unless
@@ -304,8 +311,8 @@ func (a *apart) deleted(l *losses, plan Shown, b branch, list []differs) (writte
 
 // older are the paths at which a tip has what an earlier commit of the branch had there, the
 // tip's own as they were picked among them: a content, a submodule's commit, or whether it may
-// be run.
-func (a *apart) older(ctx context.Context, branch string, written []differs) (out []string, err error) {
+// be run; but what is shown.
+func (a *apart) older(ctx context.Context, plan Shown, branch string, written []differs) (out []string, err error) {
 	had, paths, err := a.known(ctx, written)
 	if len(had) == 0 || err != nil {
 		return nil, err
@@ -320,7 +327,9 @@ func (a *apart) older(ctx context.Context, branch string, written []differs) (ou
 	for _, c := range changes {
 		if d, asked := had[c.path]; asked && (d.back(c.from, c.was) || d.back(c.to, c.is)) {
 			delete(had, c.path)
-			out = append(out, c.path)
+			if !a.shows(ctx, plan, d) {
+				out = append(out, c.path)
+			}
 		}
 	}
 	slices.Sort(out)

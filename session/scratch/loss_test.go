@@ -69,6 +69,7 @@ func TestWhatAMergeWouldTake(t *testing.T) {
 		"an honest one after that": {`git rm -q --cached b.txt; git commit -qm x; git add b.txt; git commit -qm y`, ""},
 		"a revert, which is shown": {`git revert --no-edit HEAD >/dev/null`, ""},
 		"one elsewhere":            {`git switch -qc topic; git revert --no-edit HEAD >/dev/null; git switch -q main`, "merged into main it deletes 1 file that this plan doesn't: dir/c.txt; merged into main it puts 1 file back to what had been there before: a.txt"},
+		"one that is shown, too":   {`git revert --no-edit HEAD >/dev/null; git switch -qc next; git commit -qm x --allow-empty`, ""},
 		"a file that is hidden":    {`git update-index --force-remove key.txt; git commit -qm x`, "merged into main it deletes 1 file that this plan doesn't: key.txt"},
 		"another branch":           {`git switch -qc topic; git rm -q --cached b.txt; git commit -qm x`, "merged into main it deletes 1 file that this plan doesn't: b.txt"},
 	} {
@@ -101,13 +102,15 @@ func TestWhatAMergeMakesOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ does, want string }{
 		"a branch":                        {`git merge -q --no-edit side`, ""},
-		"one of which it takes nothing":   {`git merge -q -s ours -m m side`, "merged into main it counts 2 files of other branches as merged and leaves them out: a.txt, s.txt"},
-		"one whose file it takes none of": {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; git checkout -q --ours a.txt; git commit -qam m`, "merged into main it counts 1 file of other branches as merged and leaves them out: a.txt"},
-		"one that went on since":          {`git merge -q -s ours -m m side~1`, "merged into main it counts 2 files of other branches as merged and leaves them out: a.txt, s.txt"},
+		"one of which it takes nothing":   {`git merge -q -s ours -m m side`, "merged into main it counts 3 files of other branches as merged and leaves them out: a.txt, l.txt, s.txt"},
+		"one whose file it takes none of": {`sed -i '1s/.*/mine/' l.txt; git commit -qam x; git merge -q side >&2 || true; git checkout -q --ours l.txt; git commit -qam m`, "merged into main it counts 1 file of other branches as merged and leaves them out: l.txt"},
+		"one where it answers":            {`echo mine >a.txt; sed -i '1s/.*/mine/' l.txt; git commit -qam x; git merge -q side >&2 || true; git checkout -q --ours a.txt; sed -i '/^<<<<<<< /d;/^=======/,/^>>>>>>> /d' l.txt; git commit -qam m`, ""},
+		"one that it goes on in its way":  {`git merge -q --no-ff --no-edit side; git mv s.txt t.txt; sed -i 's/^side$/better/; s/^/  /' a.txt l.txt; git commit -qam x`, ""},
+		"one that went on since":          {`git merge -q -s ours -m m side~1`, "merged into main it counts 3 files of other branches as merged and leaves them out: a.txt, l.txt, s.txt"},
 		"one whose file it wrote anew":    {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; (echo mine; echo side) >a.txt; git commit -qam m`, ""},
 		"one that it goes on in":          {`echo mine >a.txt; git commit -qam x; git merge -q side >&2 || true; echo side >a.txt; git commit -qam m; echo more >>s.txt; echo more >>a.txt; git commit -qam x`, ""},
-		"one that it reverts":             {`git merge -q --no-ff --no-edit side; git revert --no-edit -m1 HEAD`, "merged into main it counts 2 files of other branches as merged and leaves them out: a.txt, s.txt"},
-		"one that it went back on":        {`git switch -q side; echo x >x; git add x; git commit -qm x; git switch -q main; git merge -q -s ours -m m side`, "merged into main it counts 2 files of other branches as merged and leaves them out: a.txt, s.txt"},
+		"one that it reverts":             {`git merge -q --no-ff --no-edit side; git revert --no-edit -m1 HEAD`, "merged into main it counts 3 files of other branches as merged and leaves them out: a.txt, l.txt, s.txt"},
+		"one that it went back on":        {`git switch -q side; echo x >x; git add x; git commit -qm x; git switch -q main; git merge -q -s ours -m m side`, "merged into main it counts 3 files of other branches as merged and leaves them out: a.txt, l.txt, s.txt"},
 		"one of another repository":       {`git merge -q -s ours -m m origin/far`, "merged into main it counts 1 file of other branches as merged and leaves them out: f.txt"},
 		"one that it leaves its own for":  {`git switch -q side; git merge -q -s ours -m m main; git switch -q main; git merge -q side`, ""},
 		"a note":                          {`git notes add -fm mine`, "merged into yours it changes 1 note: "},
@@ -116,10 +119,11 @@ func TestWhatAMergeMakesOfOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, map[string]string{"a.txt": "one\n"})
+			r := newRig(t, map[string]string{"a.txt": "one\n", "l.txt": "1\n2\n3\n4\n5\n"})
 			r.commitAll("")
 			r.git("", "switch", "-qc", "side")
 			r.write("a.txt", "side\n")
+			r.write("l.txt", "side\n2\n3\n4\nside\n")
 			r.write("s.txt", "side\n")
 			r.git("", "add", "-A")
 			r.git("", "commit", "-qm", "on the side")
