@@ -125,11 +125,11 @@ func (s *Scratch) inProject(r *repository, p string) (in string, ok bool) {
 }
 
 // rules says whether the session, or what it committed, changes any files of a name by which git goes:
-// what has them may be applied or merged before a tip is.
-func (a *apart) rules(ctx context.Context, branch, name string) (bool, error) {
+// what has them may be applied or merged before a tip is. It does if git can't tell.
+func (a *apart) rules(ctx context.Context, branch, name string) bool {
 	for p := range a.state.All() {
 		if path.Base(p) == name {
-			return true, nil
+			return true
 		}
 	}
 	var tips strings.Builder
@@ -137,5 +137,5 @@ func (a *apart) rules(ctx context.Context, branch, name string) (bool, error) {
 		tips.WriteString(t.hash + "\n")
 	}
 	commits, err := a.git(ctx, strings.NewReader(tips.String()+"^"+branch+"\n--\n:(glob)**/"+name+"\n"), "rev-list", "--full-history", "--max-count=1", "--stdin")
-	return len(commits) > 0, err
+	return len(commits) > 0 || err != nil
 }

@@ -239,11 +239,10 @@ func answered(text string) string {
 	theirs := false
 	for line := range strings.Lines(text) {
 		switch {
-		case strings.HasPrefix(line, "<<<<<<< "):
+		case strings.HasPrefix(line, "<<<<<<< "), strings.HasPrefix(line, ">>>>>>> "):
+			theirs = false
 		case line == "=======\n":
 			theirs = true
-		case strings.HasPrefix(line, ">>>>>>> "):
-			theirs = false
 		case !theirs:
 			out.WriteString(line)
 		}
@@ -264,10 +263,9 @@ func (a *apart) notes(ctx context.Context, t *tip, failed error) (said []string,
 		list, _, err = a.merged(ctx, branch{hash: strings.TrimSpace(string(hash))}, t.hash, none)
 	}
 	strategy, _ := a.s.real(ctx, a.r, call{}, "config", "--get-regexp", `^notes\.(.*\.)?mergestrategy$`) // none is set, or else git says so again
-	unasked := len(strategy) > 0
 	var names []string
 	for _, d := range list {
-		if (unasked || !d.asked) && !d.made() {
+		if (len(strategy) > 0 || !d.asked) && !d.made() {
 			names = append(names, api.Trim(strings.ReplaceAll(d.path, "/", ""), 12))
 		}
 	}

@@ -115,6 +115,7 @@ func TestWhatAMergeMakesOfOthers(t *testing.T) {
 		"one that it leaves its own for":  {`git switch -q side; git merge -q -s ours -m m main; git switch -q main; git merge -q side`, ""},
 		"a note":                          {`git notes add -fm mine`, "merged into yours it changes 1 note: "},
 		"one that is merged unasked":      {`git notes add -fm other`, "merged into yours it changes 1 note: "},
+		"one that is merged":              {`git notes add -fm other; echo 'a.txt -text' >.gitattributes; git add -A; git commit -qm x`, ""},
 		"one of another commit":           {`git notes add -m mine HEAD~1`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,8 +144,10 @@ func TestWhatAMergeMakesOfOthers(t *testing.T) {
 				want += r.git("", "rev-parse", "HEAD")[:12]
 			}
 			state := r.layer(asAda + test.does)
-			if name == "one that is merged unasked" {
+			if strings.HasPrefix(name, "one that is merged") {
 				r.git("", "notes", "add", "-fm", "noted again")
+			}
+			if name == "one that is merged unasked" {
 				r.git("", "config", "notes.mergeStrategy", "theirs")
 			}
 			r.saysOf(state, want)

@@ -38,10 +38,8 @@ func (a *apart) merged(ctx context.Context, b branch, tip, none string) (list []
 // option that the person has set for the branch.
 func (a *apart) asked(ctx context.Context, b branch, conflicts string) map[string]bool {
 	asked, paths := map[string]bool{}, []string(nil)
-	if conflicts == "" || a.unasked(ctx, b.name) {
-		return asked
-	}
-	if attributed, err := a.rules(ctx, b.hash, ".gitattributes"); attributed || err != nil {
+	notes := b.name == "" // they have no attributes
+	if conflicts == "" || a.unasked(ctx, b.name) || !notes && a.rules(ctx, b.hash, ".gitattributes") {
 		return asked
 	}
 	for entry := range strings.SplitSeq(conflicts, "\x00") {

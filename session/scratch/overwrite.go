@@ -45,18 +45,15 @@ func (a *apart) overwritten(ctx context.Context, branch, tip string, list []diff
 			out = append(out, at)
 		}
 	}
-	return a.unrefused(ctx, branch, root, out)
+	return a.unrefused(ctx, branch, root, out), nil
 }
 
 // unrefused are those over which git may write by then without a word.
-func (a *apart) unrefused(ctx context.Context, branch, root string, paths []string) ([]string, error) {
-	if len(paths) == 0 {
-		return nil, nil
+func (a *apart) unrefused(ctx context.Context, branch, root string, paths []string) []string {
+	if len(paths) == 0 || a.rules(ctx, branch, ".gitignore") {
+		return paths
 	}
-	if ruled, err := a.rules(ctx, branch, ".gitignore"); ruled || err != nil {
-		return paths, err
-	}
-	return a.ignored(ctx, root, paths), nil
+	return a.ignored(ctx, root, paths)
 }
 
 // ignored are those of a working tree's paths that git ignores: it refuses to write over
