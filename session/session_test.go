@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "4"); err != nil { // they wait for their sandboxes most of the time
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(m, must.LeftByRunc, goleak.Cleanup(func(code int) {
 		os.RemoveAll(home)
 		os.Exit(code)
 	}))

@@ -54,7 +54,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	if err := goleak.Find(); err != nil {
+	if err := goleak.Find(must.LeftByRunc); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	if err := seal(); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, must.LeftByRunc)
 }
 
 // seal has this process run from its sealed copy, as a supervisor does.

@@ -6,7 +6,13 @@ import (
 	"hash/fnv"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 )
+
+// LeftByRunc is the goroutine that libcontainer leaves where a sandbox ends while it starts: it waits for
+// one that waits no more.
+var LeftByRunc = goleak.IgnoreTopFunction("github.com/opencontainers/runc/libcontainer.awaitFifoOpen.func1")
 
 // T is a test, a benchmark, or one of a property's.
 type T interface {
