@@ -851,7 +851,7 @@ func (f *faulty) says(code int, words []string, args ...string) {
 	out, err := f.stepbox(args...).CombinedOutput()
 	var ended *exec.ExitError
 	if got := 0; err != nil && !errors.As(err, &ended) || ended != nil && ended.ExitCode() != code || ended == nil && got != code {
-		f.Errorf("%q: %v, want exit code %d", args, err, code)
+		f.Errorf("%q: %v, want exit code %d: %s", args, err, code, out)
 	}
 	for _, w := range words {
 		if !strings.Contains(string(out), w) {
