@@ -253,7 +253,7 @@ func (g *Gate) putOff(e *Exec, errno unix.Errno) bool {
 func (g *Gate) resume(e *Exec) bool {
 	g.mu.Lock()
 	before := g.again[e.TID]
-	if before == nil || before.Start != e.Start || before.Digest != e.Digest || before.contents != e.contents || before.Cwd != e.Cwd {
+	if before == nil || before.Start != e.Start || before.Digest != e.Digest || before.contents != e.contents || before.Cwd != e.Cwd || before.input != e.input {
 		g.mu.Unlock()
 		return false
 	}

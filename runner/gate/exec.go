@@ -50,7 +50,10 @@ type Exec struct {
 	Ancestors []Process // nearest first, without the sandbox's PID 1
 	Stdin     uint64    // inode of the pipe that it is, else 0
 	Stdout    uint64
-	Input     uint64   // inode of its standard input, if others can write to that while it runs: a pipe, socket or terminal
+	Input     uint64   // inode of its standard input, if others can put words into that while it runs: a pipe, a socket, a terminal, all but files and /dev/null
+	Common    bool     // whoever finds Input can write to it: it is a socket, has a name, or is of /proc
+	Own       bool     // Input is the session's own terminal, at which a person types
+	Terminals []uint64 // names of terminals that it can read keys from, but for the session's own: its controlling one, standard output and error
 	Pipes     []uint64 // inodes of the pipes and terminals among the arguments that it may read as scripts
 
 	Linker   string   // its dynamic linker, if the agent can write that: it can be another when it runs
@@ -67,6 +70,7 @@ type Exec struct {
 	image     *image
 	view      *view
 	place     place
+	input     input
 	scripts   []script
 	argv      words
 	env       words
@@ -241,7 +245,7 @@ func (e *Exec) close() {
 		e.image.close()
 	}
 	for i := range e.scripts {
-		_ = unix.Close(e.scripts[i].fd)
+		procDir(e.scripts[i].fd).close()
 	}
 	e.scripts = nil
 	if e.view != nil {

@@ -74,6 +74,7 @@ func guards() []guard {
 		{"sharing", []rule{
 			{calls(unix.SYS_CLONE), []condition{{0, namespaceFlags | unix.CLONE_PTRACE | unix.CLONE_FS | unix.CLONE_THREAD, unix.CLONE_FS}}, notify},
 		}},
+		{"signals", signalRules()},
 		// Programs may read this bound, in which marks are kept, but not set it.
 		{"marks", []rule{
 			{calls(unix.SYS_PRLIMIT64), []condition{is(1, unix.RLIMIT_LOCKS), is(2, 0), is(2|high, 0)}, pass},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,7 @@ type Options struct {
 	// could not be checked. It comes after the Exec callback has returned.
 	Failed func(e *Exec, why string)
 	// Reach says whether a process may get hold of another; its call waits
-	// meanwhile. Without it none may.
+	// meanwhile. Without it none may, but signal it.
 	Reach func(Reach) bool
 	// Scripts names the arguments of an exec, as paths, from which the program
 	// may read its commands if they are files: `sh FILE`. It is called before
@@ -86,6 +87,7 @@ type Gate struct {
 	watch   *watcher
 	exits   *exits
 	first   first
+	own     atomic.Int64  // number of the session's terminal, or unseen
 	readers chan struct{} // bounds how many callers are read at once
 	room    *room
 }
@@ -115,7 +117,7 @@ func New(file *os.File, o Options) (*Gate, error) {
 		o.Failed = func(*Exec, string) {}
 	}
 	if o.Reach == nil {
-		o.Reach = func(Reach) bool { return false }
+		o.Reach = func(r Reach) bool { return r.Kind == ReachSignal }
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}
@@ -131,6 +133,7 @@ func New(file *os.File, o Options) (*Gate, error) {
 		open: make(chan struct{}), waiting: map[uint64]*waiter{}, again: map[int]*Exec{},
 		readers: make(chan struct{}, maxReaders), room: newRoom(o.Full, o.places),
 	}
+	g.own.Store(unseen)
 	close(g.open)
 	var err error
 	if g.watch, err = newWatcher(); err != nil {

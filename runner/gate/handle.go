@@ -16,8 +16,13 @@ const atExecveCheck = 0x10000 // 6.14: look whether it would work, run nothing
 // handle decides what to do about one notification: most go to the Exec
 // callback, others to the Reach callback, the rest are answered here.
 func (g *Gate) handle(n notification) {
-	if n.Nr != unix.SYS_EXECVE && n.Nr != unix.SYS_EXECVEAT {
+	switch n.Nr {
+	case unix.SYS_EXECVE, unix.SYS_EXECVEAT:
+	case unix.SYS_PTRACE, unix.SYS_CLONE:
 		g.reaches(n)
+		return
+	default:
+		g.signal(n)
 		return
 	}
 	if !g.room.enter(g.done) {
@@ -253,8 +258,15 @@ func (e *Exec) readProcess() error {
 	if e.Cwd, err = procDir(e.view.cwd).self(); err != nil {
 		return err
 	}
-	e.Stdin, e.Input = e.thread.stream("0")
-	e.Stdout, _ = e.thread.stream("1")
+	e.input = e.gate.input(e.thread, s.tty)
+	if e.input.open {
+		e.Input, e.Common, e.Own = max(e.input.ino, 1), e.input.named, e.input.own
+	}
+	e.Terminals = e.input.terminals()
+	if e.input.mode == unix.S_IFIFO {
+		e.Stdin = e.input.ino
+	}
+	e.Stdout = e.thread.pipe("1")
 	e.Ancestors = e.gate.ancestors(e.PID, s)
 	return nil
 }
@@ -266,26 +278,6 @@ const (
 	majorPTYs    = 136 // the first of the eight of Unix98 pseudo terminals
 	majorPTYsEnd = 143
 )
-
-// stream looks at a standard stream: the inode of the pipe that it is, and that of
-// anything with another end.
-func (d procDir) stream(fd string) (pipe, ended uint64) {
-	var st unix.Stat_t
-	if unix.Fstatat(int(d), "fd/"+fd, &st, 0) != nil {
-		return 0, 0
-	}
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFIFO:
-		return st.Ino, st.Ino
-	case unix.S_IFSOCK:
-		return 0, st.Ino
-	case unix.S_IFCHR:
-		if isTerminal(st.Rdev) {
-			return 0, st.Ino
-		}
-	}
-	return 0, 0
-}
 
 func isTerminal(device uint64) bool {
 	m := unix.Major(device)

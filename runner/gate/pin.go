@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 // itself, and the arguments of one exec together.
 const maxPinned = 256 << 20
 
-// maxScripts is how many arguments of one exec are looked at as files.
+// maxScripts is how many arguments of one exec are looked at as files, those from other folders included.
 const maxScripts = 64
 
 // pin notes what the files behind an exec are, those that the agent can write
@@ -65,84 +66,127 @@ func (e *Exec) pin() error {
 	return nil
 }
 
-// script is a file that an argument names and that the program may read its
-// commands from.
+// script is an argument that may be a file from which the program reads its commands, and
+// what it was when it was looked up. The file is open only if it is a regular one that the
+// agent can write.
 type script struct {
 	argument string
+	was      thing
 	file
 }
 
-// pinScripts finds the arguments that are files which the agent can write, and
-// lists what is read of them, folders too, once the program runs.
+// thing is what a path leads to, links followed; the zero value is nothing.
+type thing struct {
+	dev, ino uint64
+	mode     uint32 // the type alone
+}
+
+// regular says whether the script is a file that is compared by its content too.
+func (s *script) regular() bool { return s.fd >= 0 }
+
+// pinScripts notes what the arguments lead to from which the program may read its commands, and
+// lists what is read of them, folders too, once the program runs. A path that leads nowhere now is
+// remembered like one that does: what it leads to at the start has to be the same.
 func (e *Exec) pinScripts() (late []string, err error) {
 	if e.gate.o.Scripts == nil {
 		return nil, nil
 	}
 	left := int64(maxPinned)
-	var pipes []string
-	for i, argument := range e.gate.o.Scripts(e) {
-		if i == maxScripts {
-			e.Unpinned = append(e.Unpinned, fmt.Sprintf("of its arguments only the first %d are compared as files", maxScripts))
-			break
-		}
-		f, kind := e.view.script(argument)
+	arguments := e.gate.o.Scripts(e)
+	given := len(arguments)
+	for i := 0; i < len(arguments) && i < maxScripts; i++ {
+		s := e.view.script(arguments[i])
+		e.scripts = append(e.scripts, s)
 		switch {
-		case kind == unix.S_IFDIR:
-			late = append(late, f.path)
-		case (kind == unix.S_IFIFO || kind == unix.S_IFCHR) && argument != standardInput:
-			pipes = append(pipes, argument)
-			e.Pipes = append(e.Pipes, f.stat.Ino)
+		case s.was.mode == unix.S_IFDIR && i < given:
+			arguments = append(arguments, within(s.argument, arguments[:given])...)
+		case s.regular():
+			if err := e.scripts[i].compare(&left, &e.gate.contents); err != nil {
+				return nil, err
+			}
 		}
-		if kind != unix.S_IFREG {
-			continue
+		if s.regular() || s.was.mode == unix.S_IFDIR && s.path != "" {
+			late = append(late, s.path)
 		}
-		late = append(late, f.path)
-		e.scripts = append(e.scripts, script{argument, f})
-		s := &e.scripts[len(e.scripts)-1]
-		if s.stat.Size > left {
-			s.large = true
-			continue
-		}
-		left -= s.stat.Size
-		if err := s.pin(&e.gate.contents); err != nil {
-			return nil, err
+	}
+	if len(arguments) > maxScripts {
+		e.Unpinned = append(e.Unpinned, fmt.Sprintf("of its arguments only the first %d are compared as files", maxScripts))
+	}
+	e.namePipes()
+	return late, nil
+}
+
+// compare has a script be compared by its content, if that isn't more than what is left.
+func (s *script) compare(left *int64, known *contents) error {
+	if s.large = s.stat.Size > *left; s.large {
+		return nil
+	}
+	*left -= s.stat.Size
+	return s.pin(known)
+}
+
+// namePipes says which of the scripts others write while they are read.
+func (e *Exec) namePipes() {
+	var pipes []string
+	for i := range e.scripts {
+		s := &e.scripts[i]
+		if speaks := s.was.mode == unix.S_IFIFO || s.was.mode == unix.S_IFCHR; speaks && s.path != "" && s.argument != standardInput {
+			pipes = append(pipes, s.argument)
+			e.Pipes = append(e.Pipes, s.was.ino)
 		}
 	}
 	if len(pipes) > 0 {
 		e.Unpinned = append(e.Unpinned, "nobody can look into the pipes that it is given to read: "+strings.Join(pipes, ", "))
 	}
-	return late, nil
+}
+
+// within are the arguments as they are from a folder that is one of them, where programs may go
+// first: env -C FOLDER sh FILE.
+func within(folder string, arguments []string) (out []string) {
+	for _, a := range arguments {
+		if a != folder && !strings.HasPrefix(a, "/") {
+			out = append(out, folder+"/"+a)
+		}
+	}
+	return out
 }
 
 // standardInput is often a pipe, whose other end is in the same question.
 const standardInput = "/dev/stdin"
 
-// script looks an argument up as something that the agent can write: a regular
-// file, which is returned open, a folder, a pipe or a terminal. Its kind is 0 for all else.
-func (v *view) script(argument string) (f file, kind uint32) {
+// script looks an argument up. Its path is only told of what the agent can write, or speak
+// through.
+func (v *view) script(argument string) script {
+	s := script{argument: argument, file: file{fd: -1}}
 	fd, err := v.lookup(v.cwd, argument, false)
 	if err != nil {
-		return file{}, 0
+		return s
 	}
-	f = file{fd: fd}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil {
+		s.was = thing{st.Dev, st.Ino, st.Mode & unix.S_IFMT}
+	}
 	var fs unix.Statfs_t
-	f.path, err = readLink(unix.AT_FDCWD, selfFD(fd))
-	if err == nil && unix.Fstat(fd, &f.stat) == nil && unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY == 0 {
-		switch f.stat.Mode & unix.S_IFMT {
-		case unix.S_IFREG:
-			if !acts(fd) {
-				return f, unix.S_IFREG
-			}
-		case unix.S_IFDIR, unix.S_IFIFO:
-			kind = f.stat.Mode & unix.S_IFMT
-		case unix.S_IFCHR:
-			if isTerminal(f.stat.Rdev) {
-				kind = unix.S_IFCHR
-			}
+	path, err := readLink(unix.AT_FDCWD, selfFD(fd))
+	if s.was == (thing{}) || err != nil || unix.Fstatfs(fd, &fs) != nil || fs.Flags&unix.ST_RDONLY != 0 {
+		_ = unix.Close(fd)
+		return s
+	}
+	switch s.was.mode {
+	case unix.S_IFREG:
+		if !acts(fd) {
+			s.file = file{fd: fd, path: path, stat: st}
+			return s
+		}
+	case unix.S_IFDIR, unix.S_IFIFO:
+		s.path = path
+	case unix.S_IFCHR:
+		if isTerminal(st.Rdev) {
+			s.path = path
 		}
 	}
 	_ = unix.Close(fd)
-	return f, kind
+	return s
 }
 
 // Contents is a digest that stands for all files that the exec would run, and
@@ -180,7 +224,16 @@ func (e *Exec) digestContents(devices bool) (sum [32]byte) {
 		put(e.image.linker)
 	}
 	for i := range e.scripts {
-		put(&e.scripts[i].file)
+		s := &e.scripts[i]
+		if s.regular() {
+			put(&s.file)
+			continue
+		}
+		was := s.was
+		if !devices {
+			was.dev, was.ino = 0, 0
+		}
+		_ = binary.Write(h, binary.BigEndian, was)
 	}
 	h.Sum(sum[:0])
 	return sum
@@ -201,7 +254,9 @@ func (e *Exec) unchanged() error {
 			return err
 		}
 		for i := range e.scripts {
-			files = append(files, &e.scripts[i].file)
+			if e.scripts[i].regular() {
+				files = append(files, &e.scripts[i].file)
+			}
 		}
 	}
 	for _, f := range files {
@@ -224,18 +279,24 @@ func (e *Exec) sameScripts() error {
 		return err
 	}
 	for i := range e.scripts {
-		s := &e.scripts[i]
-		f, kind := e.view.script(s.argument)
-		if kind != unix.S_IFREG {
-			return fmt.Errorf("the file %q went away while it was held", s.path)
-		}
-		_ = unix.Close(f.fd)
-		if !same(&f.stat, &s.stat) {
-			return fmt.Errorf("the file %q changed while it was held", s.path)
+		was := &e.scripts[i]
+		is := e.view.script(was.argument)
+		procDir(is.fd).close()
+		switch {
+		case is.was == was.was && is.regular() == was.regular() && (!is.regular() || same(&is.stat, &was.stat)):
+		case is.was == thing{}:
+			return fmt.Errorf("the file %q went away while it was held", was.name())
+		case was.was == thing{}:
+			return fmt.Errorf("the file %q was made while it was held", was.name())
+		default:
+			return fmt.Errorf("the file %q changed while it was held", was.name())
 		}
 	}
 	return nil
 }
+
+// name is what a person knows a script by.
+func (s *script) name() string { return cmp.Or(s.path, s.argument) }
 
 // sameFolder looks the working directory up again, which another thread of the
 // caller may have changed.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -183,6 +185,146 @@ func TestChangedWhileHeld(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A path among the arguments is what it was when it was shown: nothing, a link to what nobody can
+// write, a name that looks like an option or has a line break in it, a name from another folder.
+func TestArgumentBecomesAnother(t *testing.T) {
+	const evil = "echo it is evil\n"
+	for name, c := range map[string]struct {
+		args   []string
+		before func(t *testing.T, dir string)
+	}{
+		"absent":         {[]string{"sh", "./file"}, func(*testing.T, string) {}},
+		"a link":         {[]string{"sh", "./file"}, func(t *testing.T, dir string) { must.OK(t, os.Symlink("/usr/bin/ldd", filepath.Join(dir, "file"))) }},
+		"a folder":       {[]string{"sh", "./file"}, func(t *testing.T, dir string) { must.OK(t, os.Mkdir(filepath.Join(dir, "file"), 0o755)) }},
+		"a dash":         {[]string{"sh", "--", "-file"}, func(*testing.T, string) {}},
+		"a line break":   {[]string{"sh", "a\nfile"}, func(*testing.T, string) {}},
+		"another folder": {[]string{"env", "-C", "sub", "sh", "file"}, func(t *testing.T, dir string) { must.OK(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755)) }},
+	} {
+		for _, changed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s changed %v", name, changed), func(t *testing.T) {
+				dir := t.TempDir()
+				c.before(t, dir)
+				b := start(t, setup{
+					args: c.args, dir: dir, decide: allowBut(c.args[0]), env: []string{prepareEnv + "=read-only"}, options: Options{Scripts: func(e *Exec) []string { return e.Argv[1:] }},
+				})
+				e := b.await(c.args[0])
+				e.Cover()
+				if changed {
+					file := filepath.Join(dir, c.args[len(c.args)-1])
+					if c.args[0] == "env" {
+						file = filepath.Join(dir, "sub", "file")
+					}
+					must.OK(t, os.WriteFile(file+".new", []byte(evil), 0o755))
+					_ = os.Remove(file) // a folder, which nothing can be renamed over
+					must.OK(t, os.Rename(file+".new", file))
+				}
+				e.Allow()
+				b.wait()
+				if strings.Contains(b.out.String(), "evil") || changed != strings.Contains(b.err.String(), front+"the file ") {
+					t.Errorf("it said %q and %q", b.out.String(), b.err.String())
+				}
+			})
+		}
+	}
+}
+
+// Standard input is what it was shown to be, whoever shares the descriptors and puts another there
+// meanwhile, and what speaks is told from what only lies there.
+func TestInputBecomesAnother(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		open     bool
+	}{
+		{"null", "null", false}, {"null", "pipe", false}, {"file", "file", false}, {"file", "null", false}, {"file", "socket", false}, {"closed", "closed", false}, {"closed", "pipe", false},
+		{"pipe", "pipe", true}, {"pipe", "null", true}, {"socket", "socket", true}, {"proc", "proc", true}, {"inotify", "inotify", true}, {"event", "event", true}, {"random", "random", false}, {"full", "file", false},
+	} {
+		t.Run(c.from+" to "+c.to, func(t *testing.T) {
+			b := start(t, setup{role: "input", args: []string{c.from, c.to}, dir: t.TempDir(), decide: allowBut("true")})
+			e := b.await("true")
+			if (e.Input != 0) != c.open {
+				t.Errorf("others can speak by it: %v", e.Input != 0)
+			}
+			e.Cover()
+			must.OK(t, os.WriteFile(filepath.Join(b.dir, "shown"), nil, 0o644)) // now it puts the other there
+			b.eventually("it is another", func() bool {
+				_, err := os.Stat(filepath.Join(b.dir, "another"))
+				return err == nil
+			})
+			e.Allow()
+			b.wait()
+			if got := strings.Join(b.failures(), "\n"); (c.from != c.to) != strings.Contains(got, "its standard input or terminal was made another") {
+				t.Errorf("failures %q", got)
+			}
+		})
+	}
+}
+
+// allowBut lets all run but one program, which stays held.
+func allowBut(name string) func(*Exec) {
+	return func(e *Exec) {
+		if filepath.Base(e.Path) != name {
+			e.Allow()
+		}
+	}
+}
+
+func init() { roles["input"] = playInput }
+
+// playInput runs true with one standard input, and puts another there while that is held.
+func playInput(args []string) {
+	put := func(what string) {
+		fd, err := -1, error(nil)
+		var two [2]int
+		switch what {
+		case "closed":
+			_ = unix.Close(0)
+			return
+		case "null", "full", "random":
+			fd, err = unix.Open("/dev/"+what, unix.O_RDONLY, 0)
+		case "file":
+			fd, err = unix.Open("words", unix.O_RDONLY|unix.O_CREAT, 0o644)
+		case "proc":
+			fd, err = unix.Open("/proc/self/comm", unix.O_RDONLY, 0)
+		case "pipe":
+			err = unix.Pipe(two[:])
+			fd = two[0]
+		case "socket":
+			two, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+			fd = two[0]
+		case "inotify":
+			fd, err = unix.InotifyInit1(0)
+		case "event":
+			fd, err = unix.Eventfd(0, 0)
+		}
+		if err == nil && fd != 0 { // it isn't there already
+			err = unix.Dup3(fd, 0, 0)
+		}
+		if err != nil {
+			die("input", err)
+		}
+	}
+	time.Sleep(time.Millisecond) // the runtime has its own descriptors after that
+	put(args[0])
+	go func() {
+		for {
+			if _, err := os.Stat("shown"); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if args[1] != args[0] {
+			put(args[1])
+		}
+		_ = os.Mkdir("another", 0o755) // without a descriptor, which would be the one that is closed
+		select {}
+	}()
+	// Not by way of package syscall, which lets no thread begin until it is over.
+	path := fixed("/bin/true")
+	argv, env := []*byte{&path[0], nil}, []*byte{nil}
+	_, _, e := unix.Syscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(&path[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])))
+	say("execve", e)
 }
 
 // What comes through a pipe is known to nobody.

@@ -104,6 +104,7 @@ type state struct {
 	letter byte   // Z when it is gone but not waited for
 	parent int
 	pgid   int
+	tty    int    // its controlling terminal as a device number; 0 for none
 	flags  int    // PF_… of linux/sched.h
 	start  uint64 // clock ticks after boot
 	exit   int    // as waitpid(2) would have it; 0 unless we may know
@@ -152,7 +153,7 @@ func parseState(b []byte) (state, error) {
 		err = errors.Join(err, e)
 		return n
 	}
-	s.parent, s.pgid, s.flags, s.exit = number(4), number(5), number(9), number(52)
+	s.parent, s.pgid, s.tty, s.flags, s.exit = number(4), number(5), number(7), number(9), number(52)
 	for field, to := range map[int]*uint64{22: &s.start, 48: &s.argStart, 49: &s.argEnd, 50: &s.envStart, 51: &s.envEnd} {
 		n, e := strconv.ParseUint(string(fields[field-3]), 10, 64)
 		*to, err = n, errors.Join(err, e)
@@ -169,6 +170,9 @@ type status struct {
 	tracer int
 	inner  int // its thread id in its own pid namespace
 	group  int // its process's id there
+
+	pgrp, session   int    // its process group and session, there; -1 isn't known
+	pending, caught uint64 // signals that wait for it or its process, and that it handles: bits from the lowest on
 }
 
 func (d procDir) status() (status, error) { return readStatus(int(d), "status") }
@@ -191,7 +195,7 @@ var errStatus = errors.New("cannot understand the status of a process")
 // parseStatus reads /proc/PID/status. Its first line holds the name, which
 // the kernel escapes.
 func parseStatus(b []byte) (status, error) {
-	s := status{tgid: -1, tracer: -1, inner: -1, group: -1}
+	s := status{tgid: -1, tracer: -1, inner: -1, group: -1, pgrp: -1, session: -1}
 	for len(b) > 0 {
 		line, rest, _ := bytes.Cut(b, []byte{'\n'})
 		b = rest
@@ -209,6 +213,21 @@ func parseStatus(b []byte) (status, error) {
 			to = &s.inner
 		case "NStgid":
 			to = &s.group
+		case "NSpgid":
+			to = &s.pgrp
+		case "NSsid":
+			to = &s.session
+		case "SigPnd", "ShdPnd", "SigCgt":
+			set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
+			if err != nil {
+				return status{}, errStatus
+			}
+			if string(key) == "SigCgt" {
+				s.caught = set
+			} else {
+				s.pending |= set
+			}
+			continue
 		default:
 			continue
 		}

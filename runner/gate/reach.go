@@ -22,6 +22,9 @@ const (
 	// ReachStart is a process that traces another, which is about to start a
 	// program that was allowed. Nobody else can check it.
 	ReachStart
+	// ReachSignal is a process that wants to send another a signal that isn't one of those
+	// which any may send.
+	ReachSignal
 )
 
 // Reach is a process of the sandbox that would get power over another one that
@@ -29,6 +32,10 @@ const (
 type Reach struct {
 	Kind           ReachKind
 	Caller, Target Party
+
+	Signal unix.Signal // of ReachSignal
+	Orders bool        // the target handles the signal, or is stopped by it or goes on; else it ends it
+	Leads  bool        // it stops the target or has it go on, and the caller leads the target's session, as a shell does that of its jobs
 }
 
 // Party is a process with what tells where it comes from.
@@ -116,18 +123,35 @@ func (d procDir) neighbour(tid int32) (procDir, error) {
 	if err != nil {
 		return -1, err
 	}
+	found := procDir(-1)
+	err = d.others(func(other procDir, st *status) (more bool) {
+		if st.group != group {
+			return true
+		}
+		found, err = openProc(st.tgid)
+		return false
+	})
+	if err == nil && found < 0 {
+		err = unix.ESRCH
+	}
+	return found, err
+}
+
+// others calls f for each process of the thread's own pid namespace, until that has enough. The folder is
+// f's for the call.
+func (d procDir) others(f func(other procDir, st *status) (more bool)) error {
 	namespace, err := d.link("ns/pid")
 	if err != nil {
-		return -1, err
+		return err
 	}
 	proc, err := os.Open("/proc")
 	if err != nil {
-		return -1, err
+		return err
 	}
 	defer proc.Close()
 	names, err := proc.Readdirnames(-1)
 	if err != nil {
-		return -1, err
+		return err
 	}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -138,14 +162,18 @@ func (d procDir) neighbour(tid int32) (procDir, error) {
 		if err != nil {
 			continue
 		}
-		if st, err := other.status(); err == nil && st.group == group {
-			if its, err := other.link("ns/pid"); err == nil && its == namespace {
-				return other, nil
+		more := true
+		if its, err := other.link("ns/pid"); err == nil && its == namespace {
+			if st, err := other.status(); err == nil {
+				more = f(other, &st)
 			}
 		}
 		other.close()
+		if !more {
+			break
+		}
 	}
-	return -1, unix.ESRCH
+	return nil
 }
 
 // groupOf is the process that a thread number of the thread's own pid

@@ -42,6 +42,12 @@ func (e *Exec) verifyImage() error {
 	if err := e.sameFolder(); err != nil {
 		return err
 	}
+	if err := sameInput(e); err != nil {
+		return err
+	}
+	if err := unsignalled(e); err != nil {
+		return err
+	}
 	return e.unchanged()
 }
 

@@ -1,0 +1,151 @@
+package gate
+
+import (
+	"errors"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// input is what a program takes orders from but its arguments: what it has for its standard input,
+// and its controlling terminal, which it can open as /dev/tty.
+type input struct {
+	there    bool // the standard input isn't closed
+	dev, ino uint64
+	mode     uint32
+	rdev     uint64
+	open     bool // others can put words into it while the program runs
+	named    bool // whoever finds it can
+	own      bool // it is the session's own terminal, at which a person types
+	tty      int  // the device number of the terminal; 0 if that is none, or the session's own
+	out, err int  // those of the standard output and error, which who has no terminal reads keys from
+}
+
+// input looks at the standard input of a process.
+func (d procDir) input() input {
+	fd, err := d.open("fd/0", unix.O_PATH)
+	if errors.Is(err, unix.ENOENT) {
+		return input{}
+	}
+	unknown := input{there: true, open: true, named: true}
+	if err != nil {
+		return unknown
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return unknown
+	}
+	in := input{there: true, dev: st.Dev, ino: st.Ino, mode: st.Mode & unix.S_IFMT, rdev: st.Rdev}
+	in.open, in.named = speaks(fd, &st)
+	return in
+}
+
+// speaks says whether what is read from an open file isn't only what lies in it: a pipe, a socket, a
+// terminal, a file that the kernel makes up as it is read (a process's own words in /proc), events that
+// somebody causes (inotify(7)). Whatever isn't known to be silent speaks. A pipe without a name and a
+// terminal speak for those who were given it; others can be spoken through by any that find them.
+func speaks(fd int, st *unix.Stat_t) (yes, common bool) {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		yes = acts(fd)
+		return yes, yes
+	case unix.S_IFDIR: // it can't be read
+		return false, false
+	case unix.S_IFCHR:
+		return !silent(st.Rdev), !isTerminal(st.Rdev)
+	case unix.S_IFIFO:
+		var fs unix.Statfs_t
+		return true, unix.Fstatfs(fd, &fs) != nil || fs.Type != unix.PIPEFS_MAGIC
+	}
+	return true, true
+}
+
+// silent says of a device that nobody can put words into it: /dev/null, zero, full, random and urandom
+// (Documentation/admin-guide/devices.txt).
+func silent(device uint64) bool {
+	const memory = 1
+	switch unix.Minor(device) {
+	case 3, 5, 7, 8, 9:
+		return unix.Major(device) == memory
+	}
+	return false
+}
+
+// ofTerminals sets numbers of terminals apart from inodes.
+const ofTerminals = 1 << 63
+
+// input looks at what the process of an exec takes orders from.
+func (g *Gate) input(d procDir, tty int) input {
+	in := d.input()
+	g.own.CompareAndSwap(unseen, int64(tty)) // the first program's is the session's own
+	own := int(g.own.Load())
+	in.own = own != 0 && in.mode == unix.S_IFCHR && isTerminal(in.rdev) && numberOf(in.rdev) == own
+	foreign := func(tty int) int {
+		if tty == own {
+			return 0
+		}
+		return tty
+	}
+	in.tty, in.out, in.err = foreign(tty), foreign(d.terminal("1")), foreign(d.terminal("2"))
+	return in
+}
+
+// terminal is the number of the terminal that a standard stream is, else 0.
+func (d procDir) terminal(fd string) int {
+	var st unix.Stat_t
+	if unix.Fstatat(int(d), "fd/"+fd, &st, 0) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || !isTerminal(st.Rdev) {
+		return 0
+	}
+	return numberOf(st.Rdev)
+}
+
+// terminals names those of them that aren't the session's own.
+func (in *input) terminals() (list []uint64) {
+	for _, tty := range []int{in.tty, in.out, in.err} {
+		if name := ofTerminals | uint64(tty); tty != 0 && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// numberOf is how /proc/PID/stat writes a device (linux/kdev_t.h, new_encode_dev).
+func numberOf(device uint64) int {
+	major, minor := unix.Major(device), unix.Minor(device)
+	return int(minor&0xff | major<<8 | (minor&^0xff)<<12)
+}
+
+// IsTerminal says whether one of some [Exec.Terminals] and [Exec.Input] is one of the former.
+func IsTerminal(list []uint64) bool {
+	return slices.ContainsFunc(list, func(n uint64) bool { return n&ofTerminals != 0 })
+}
+
+// unseen stands for the session's own terminal as long as no program has begun.
+const unseen = -1
+
+// pipe is the inode of the pipe that a standard stream is, else 0.
+func (d procDir) pipe(fd string) uint64 {
+	var st unix.Stat_t
+	if unix.Fstatat(int(d), "fd/"+fd, &st, 0) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return 0
+	}
+	return st.Ino
+}
+
+// sameInput says that the standard input and the terminal of a new image are those that were shown. Nobody shares its
+// descriptors any more: execve(2) ends that.
+func sameInput(e *Exec) error {
+	s, err := e.leader.state()
+	if err != nil {
+		return err
+	}
+	is := e.gate.input(e.leader, s.tty)
+	if is.tty == 0 { // one that is gone says nothing
+		is.tty = e.input.tty
+	}
+	if is != e.input {
+		return errors.New("its standard input or terminal was made another while it was held")
+	}
+	return nil
+}

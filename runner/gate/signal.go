@@ -1,0 +1,241 @@
+package gate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// passing are signals that any program may send any other: they end it, which whoever runs with it may
+// do, or say what the kernel and run-time systems say all the time, which nobody takes for an order
+// (Go's sends itself SIGURG hundreds of times a second).
+var passing = []unix.Signal{0, unix.SIGKILL, unix.SIGTERM, unix.SIGINT, unix.SIGCHLD, unix.SIGWINCH, unix.SIGURG}
+
+// signalRules have the gate asked about all other signals that a process sends, whatever the call.
+func signalRules() (rules []rule) {
+	first := calls(unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_PIDFD_SEND_SIGNAL)
+	third := calls(unix.SYS_TGKILL, unix.SYS_RT_TGSIGQUEUEINFO)
+	for _, s := range passing {
+		rules = append(rules,
+			rule{first, []condition{is(1, uint32(s))}, pass},
+			rule{third, []condition{is(2, uint32(s))}, pass},
+			// What the kernel would send later, also to another program that the process has become by then.
+			rule{calls(unix.SYS_PRCTL), []condition{is(0, unix.PR_SET_PDEATHSIG), is(1, uint32(s))}, pass})
+	}
+	return append(rules,
+		rule{calls: first, answer: notify},
+		rule{calls: third, answer: notify},
+		rule{calls(unix.SYS_PRCTL), []condition{is(0, unix.PR_SET_PDEATHSIG)}, errno(unix.EPERM)},
+		rule{calls(unix.SYS_FCNTL), []condition{is(1, fSetSig), is(2, 0)}, pass},
+		rule{calls(unix.SYS_FCNTL), []condition{is(1, fSetSig)}, errno(unix.EPERM)},
+		rule{calls(unix.SYS_FCNTL), []condition{is(1, fSetOwn)}, notify}, // who gets SIGIO
+		rule{calls(unix.SYS_FCNTL), []condition{is(1, fSetOwnEx)}, errno(unix.EPERM)},
+		rule{calls(unix.SYS_IOCTL), []condition{is(1, fioSetOwn)}, errno(unix.EPERM)},
+		rule{calls(unix.SYS_IOCTL), []condition{is(1, siocSPGrp)}, errno(unix.EPERM)})
+}
+
+// Commands of fcntl(2) and ioctl(2), asm-generic/fcntl.h and sockios.h.
+const (
+	fSetOwn   = 8
+	fSetSig   = 10
+	fSetOwnEx = 15
+	fioSetOwn = 0x8901
+	siocSPGrp = 0x8902
+)
+
+// meaning is what a signal means to who gets it, signal(7).
+type meaning uint8
+
+const (
+	ends  meaning = iota // the process, unless that handles or ignores it
+	stops                // it, or has it go on
+)
+
+func meaningOf(s unix.Signal) meaning {
+	switch s {
+	case unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGCONT:
+		return stops
+	}
+	return ends
+}
+
+// orders says whether a program may take a signal for an order: it handles it, or is stopped by it.
+func (st *status) orders(s unix.Signal) bool {
+	bit := uint64(1) << (s - 1)
+	return meaningOf(s) == stops || st.caught&bit != 0
+}
+
+// undirected are signals that a program is sent for what it does itself, or by what stops it, and that are no order.
+var undirected = append(slices.Clone(passing),
+	unix.SIGPIPE, unix.SIGALRM, unix.SIGVTALRM, unix.SIGPROF, unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGCONT)
+
+// waiting is a signal that was sent before a program began and would meet it once it handles it; 0: there is none.
+func (st *status) waiting() unix.Signal {
+	for s := unix.Signal(1); s <= 64; s++ {
+		if st.pending&(1<<(s-1)) != 0 && !slices.Contains(undirected, s) {
+			return s
+		}
+	}
+	return 0
+}
+
+// unsignalled says that no signal waits for a new image that somebody sent to what was there before.
+func unsignalled(e *Exec) error {
+	st, err := e.leader.status()
+	if err != nil {
+		return err
+	}
+	if s := st.waiting(); s != 0 {
+		return fmt.Errorf("the signal %s was sent to it before it began", unix.SignalName(s))
+	}
+	return nil
+}
+
+// signal answers a call by which a process sends a signal: to one process, or to all of a group. What is
+// for others this process sends in its place, to those that were judged: the numbers, and descriptors, by which it
+// was meant can be others' a moment later.
+func (g *Gate) signal(n notification) {
+	list, own, err := g.maySignal(n)
+	if !g.waits(n.ID) {
+		err = errGone
+	}
+	errno, bare := err.(unix.Errno) //nolint:errorlint // wrapped ones are troubles of ours
+	switch {
+	case errors.Is(err, errGone):
+		g.answered(n.ID)
+	case bare:
+		g.fail(n.ID, errno)
+	case err != nil:
+		g.o.Log(fmt.Sprintf("kept thread %d from sending a signal: %v", n.TID, err))
+		g.fail(n.ID, unix.EPERM)
+	case own:
+		g.pass(n.ID)
+	case len(list) == 0:
+		g.fail(n.ID, unix.ESRCH)
+	default:
+		for _, r := range list {
+			r.send()
+		}
+		g.fail(n.ID, 0) // nothing failed
+	}
+}
+
+// send sends a signal to the process that was judged.
+func (r *Reach) send() {
+	fd, err := unix.PidfdOpen(r.Target.PID, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if s, err := stateOf(r.Target.PID); err == nil && s.start == r.Target.Start {
+		_ = unix.PidfdSendSignal(fd, r.Signal, nil, 0) // it may have ended
+	}
+}
+
+// maySignal gives what a call is about, if all of it may be. Own says that it is for the caller alone, by a
+// number that stays its own.
+func (g *Gate) maySignal(n notification) (list []Reach, own bool, err error) {
+	g.readers <- struct{}{}
+	list, own, err = g.readSignal(n)
+	<-g.readers
+	for _, r := range list {
+		if err == nil && !g.o.Reach(r) {
+			err = unix.EPERM
+		}
+	}
+	return list, own, err
+}
+
+// readSignal finds out who signals whom. The sandbox's first process gets none, as from the others in there.
+func (g *Gate) readSignal(n notification) (list []Reach, own bool, err error) {
+	thread, err := openProc(int(n.TID))
+	if err != nil {
+		return nil, false, err
+	}
+	defer thread.close()
+	me, err := thread.status()
+	if err != nil {
+		return nil, false, err
+	}
+	signal, target := unix.Signal(int32(n.Args[1])), int32(n.Args[0])
+	switch n.Nr {
+	case unix.SYS_TGKILL, unix.SYS_RT_TGSIGQUEUEINFO:
+		signal = unix.Signal(int32(n.Args[2]))
+	case unix.SYS_FCNTL:
+		if owner := int32(n.Args[2]); owner != 0 && int(owner) != me.group {
+			return nil, false, unix.EPERM
+		}
+		return nil, true, nil
+	case unix.SYS_PIDFD_SEND_SIGNAL:
+		if uint32(n.Args[3]) != 0 {
+			return nil, false, unix.EINVAL // as before Linux 6.9
+		}
+	}
+	if signal < 0 || signal > 64 {
+		return nil, false, unix.EINVAL
+	}
+	meant, err := thread.meant(n.Nr, target, &me)
+	if err != nil || meant == nil {
+		return nil, true, err
+	}
+	caller, err := g.party(thread)
+	if err != nil {
+		return nil, false, err
+	}
+	err = thread.others(func(other procDir, st *status) (more bool) {
+		if !meant(st) || st.group == 1 {
+			return true
+		}
+		r := Reach{Kind: ReachSignal, Caller: caller, Signal: signal, Orders: st.orders(signal), Leads: meaningOf(signal) == stops && st.session == me.group}
+		if r.Target, err = g.party(other); err == nil { // else it has just ended
+			list = append(list, r)
+		}
+		return true
+	})
+	return list, false, err
+}
+
+// meant says which processes a call is about, by the number that it has been given, as kill(2) has it;
+// nil: the caller alone.
+func (d procDir) meant(call int32, target int32, me *status) (func(st *status) bool, error) {
+	switch {
+	case call == unix.SYS_PIDFD_SEND_SIGNAL:
+		pid, err := d.pidOf(target)
+		return func(st *status) bool { return st.tgid == pid }, err
+	case call != unix.SYS_KILL || target > 0:
+		group, err := d.groupOf(target)
+		if err != nil || group == me.group {
+			return nil, err
+		}
+		return func(st *status) bool { return st.group == group }, nil
+	case target == -1:
+		return func(st *status) bool { return st.group != me.group }, nil
+	}
+	group := -int(target)
+	if group == 0 {
+		group = me.pgrp
+	}
+	return func(st *status) bool { return st.pgrp == group }, nil
+}
+
+// pidOf is the process, as it is numbered here, that a pidfd of the thread's means.
+func (d procDir) pidOf(fd int32) (int, error) {
+	b, err := d.read("fdinfo/"+strconv.Itoa(int(fd)), 4096)
+	if err != nil {
+		return 0, unix.EBADF
+	}
+	for line := range bytes.Lines(b) {
+		if value, ok := bytes.CutPrefix(line, []byte("Pid:")); ok {
+			pid, err := strconv.Atoi(string(bytes.TrimSpace(value)))
+			if err != nil || pid <= 0 {
+				return 0, unix.ESRCH
+			}
+			return pid, nil
+		}
+	}
+	return 0, unix.EBADF
+}

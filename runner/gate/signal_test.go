@@ -1,0 +1,166 @@
+package gate
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	roles["signals"] = playSignals
+	roles["handler"] = playHandler
+	roles["pending"] = playPending
+}
+
+// playHandler handles one signal, says so, and what comes.
+func playHandler([]string) {
+	c := make(chan os.Signal, 8)
+	signal.Notify(c, unix.SIGUSR1)
+	fmt.Println("ready")
+	for s := range c {
+		fmt.Println("got", s)
+	}
+}
+
+// playSignals sends a child signals in each way there is.
+func playSignals(args []string) {
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(clean(), roleEnv+"=handler")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		die("start", err)
+	}
+	b := make([]byte, 64)
+	if n, err := out.Read(b); err != nil || string(b[:n]) != "ready\n" {
+		die("ready", err)
+	}
+	pid := c.Process.Pid
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		die("pidfd", err)
+	}
+	say("kill", unix.Kill(pid, unix.SIGUSR1))
+	say("tgkill", unix.Tgkill(pid, pid, unix.SIGUSR1))
+	say("group", unix.Kill(-pid, unix.SIGUSR1))
+	say("pidfd", unix.PidfdSendSignal(fd, unix.SIGUSR1, nil, 0))
+	_, _, e := unix.Syscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(fd), uintptr(unix.SIGUSR1), 0, 4, 0, 0) // to its group
+	say("its group", e)
+	say("all", unix.Kill(-1, unix.SIGUSR1))
+	say("stop", unix.Kill(pid, unix.SIGSTOP))
+	say("unhandled", unix.Kill(pid, unix.SIGUSR2))
+	say("nobody", unix.Kill(1<<21, unix.SIGUSR1))
+	say("itself", unix.Kill(unix.Getpid(), unix.SIGURG))
+	say("itself", unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGCONT))
+	say("at a parent's end", unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGUSR1), 0, 0, 0))
+	say("at a parent's end", unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0))
+	_, err = unix.FcntlInt(0, fSetSig, int(unix.SIGUSR1))
+	say("when there is input", err)
+	_, err = unix.FcntlInt(0, fSetOwn, pid)
+	say("to another", err)
+	_, err = unix.FcntlInt(0, fSetOwn, unix.Getpid())
+	say("to itself", err)
+	say("end", unix.Kill(pid, unix.SIGTERM))
+	_ = c.Wait()
+}
+
+// Every call by which a process can signal another is asked about, with what the target makes of it, unless
+// the signal is one that anyone may send, or is for itself.
+func TestSignals(t *testing.T) {
+	var mu sync.Mutex
+	var asked []Reach
+	b := start(t, setup{role: "signals", options: Options{Reach: func(r Reach) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, r)
+		return false
+	}}})
+	b.wait()
+	const want = "kill EPERM\ntgkill EPERM\ngroup EPERM\npidfd EPERM\nits group EINVAL\nall EPERM\nstop EPERM\nunhandled EPERM\nnobody ESRCH\nitself ok\nitself ok\n" +
+		"at a parent's end EPERM\nat a parent's end ok\nwhen there is input EPERM\nto another EPERM\nto itself ok\nend ok\n"
+	if b.out.String() != want {
+		t.Errorf("it said %q, want %q", b.out.String(), want)
+	}
+	if len(asked) != 7 {
+		t.Fatalf("asked about %+v", asked)
+	}
+	for i, r := range asked {
+		s := unix.SIGUSR1
+		switch i {
+		case 5:
+			s = unix.SIGSTOP
+		case 6:
+			s = unix.SIGUSR2 // Go's run-time system handles all
+		}
+		if r.Kind != ReachSignal || r.Signal != s || !r.Orders || r.Leads || r.Caller.PID == r.Target.PID || r.Target.PID == 0 || len(r.Target.Ancestors) == 0 {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+}
+
+// playPending sends itself a signal that waits, and becomes another program.
+func playPending(args []string) {
+	runtime.LockOSThread()
+	var set unix.Sigset_t
+	set.Val[0] = 1 << (unix.SIGUSR1 - 1)
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil); err != nil {
+		die("mask", err)
+	}
+	if args[0] == "sent" {
+		_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGUSR1)
+	}
+	playExecve([]string{"/bin/true"})
+}
+
+// A signal that waits for a process meets the program that this becomes, which nobody knew of.
+func TestSignalWaits(t *testing.T) {
+	for how, runs := range map[string]bool{"sent": false, "none": true} {
+		t.Run(how, func(t *testing.T) {
+			b := start(t, setup{role: "pending", args: []string{how}, decide: allowBut("true")})
+			e := b.await("true")
+			e.Cover()
+			e.Allow()
+			b.wait()
+			if failed := slices.ContainsFunc(b.failures(), func(f string) bool { return strings.Contains(f, "the signal SIGUSR1 was sent to it before it began") }); failed == runs {
+				t.Errorf("failures %q", b.failures())
+			}
+		})
+	}
+}
+
+func TestOrders(t *testing.T) {
+	st := status{caught: 1<<(unix.SIGUSR1-1) | 1<<63, pending: 1<<(unix.SIGTERM-1) | 1<<(unix.SIGCONT-1)}
+	for s, want := range map[unix.Signal]bool{unix.SIGUSR1: true, 64: true, unix.SIGUSR2: false, unix.SIGQUIT: false, unix.SIGSTOP: true, unix.SIGCONT: true} {
+		if got := st.orders(s); got != want {
+			t.Errorf("%v: %v", s, got)
+		}
+	}
+	if s := st.waiting(); s != 0 {
+		t.Errorf("%v counts", s)
+	}
+	st.pending |= 1 << 63
+	if s := st.waiting(); s != 64 {
+		t.Errorf("%v waits", s)
+	}
+}
+
+// What may be sent arrives, whoever sends it in the end.
+func TestSignalArrives(t *testing.T) {
+	b := start(t, setup{args: []string{"sh", "-c", `sh -c 'trap "echo got; exit" USR1; : > ready; while :; do sleep 0.01; done' & until [ -e ready ]; do sleep 0.01; done; kill -USR1 $!; wait`}, dir: t.TempDir(), options: Options{Reach: func(Reach) bool { return true }}})
+	b.wait()
+	if b.out.String() != "got\n" {
+		t.Errorf("it said %q and %q", b.out.String(), b.err.String())
+	}
+}
