@@ -61,12 +61,11 @@ func fromNetwork(called []string, g *program, args []word, at site) bool {
 	return false
 }
 
-// obeysPiped is obeysInput for interpreters alone: data is piped into the others.
+// obeysPiped is obeysInput for words.
 func obeysPiped(args []word) func(name string) bool {
 	argv := make([]string, len(args))
 	for i, a := range args {
 		argv[i] = a.text
 	}
-	obeys := obeysInput(argv)
-	return func(name string) bool { return !slices.Contains(commanded, name) && obeys(name) }
+	return obeysInput(argv)
 }

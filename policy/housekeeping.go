@@ -124,7 +124,7 @@ var many = map[string]bool{"busybox": true, "coreutils": true, "toybox": true}
 // they run, and that have no shell or system program run anything.
 var (
 	harmlessNames = []string{
-		"_", "PWD", "OLDPWD", "SHLVL", "SHELL", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "LANG", "LANGUAGE",
+		"TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "LANG", "LANGUAGE",
 		"TZ", "TMPDIR", "AI_AGENT", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "COREPACK_ENABLE_AUTO_PIN",
 		"NoDefaultCurrentDirectoryInExePath", "GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH", "QWEN_CODE", "QWEN_CODE_NO_RELAUNCH",
 		"PI_CODING_AGENT", "PI_SKIP_VERSION_CHECK", "COPILOT_CLI", "COPILOT_CLI_BINARY_VERSION", "COPILOT_LOADER_PID", "COPILOT_AGENT_SESSION_ID",
@@ -133,11 +133,19 @@ var (
 	harmlessValues   = []string{"GIT_EDITOR=true", "EDITOR=true", "PAGER=cat", "GIT_PAGER=cat", "GH_PAGER=cat"}
 )
 
+// numbers are variables that a shell takes for arithmetic, in which other words than a number run commands.
+var numbers = []string{"COLUMNS", "LINES", "SHLVL"}
+
+// isNumber says whether a value is a number and nothing else.
+func isNumber(value string) bool {
+	return value != "" && len(value) <= 5 && strings.Trim(value, "0123456789") == ""
+}
+
 // Harmless says whether a variable is one that agents set for what they run, and that
 // has no shell or system program run anything.
 func Harmless(variable string) bool {
-	name, _, _ := strings.Cut(variable, "=")
-	return slices.Contains(harmlessNames, name) || slices.Contains(harmlessValues, variable) ||
+	name, value, _ := strings.Cut(variable, "=")
+	return slices.Contains(harmlessNames, name) || slices.Contains(numbers, name) && isNumber(value) || slices.Contains(harmlessValues, variable) ||
 		slices.ContainsFunc(harmlessPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 

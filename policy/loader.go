@@ -10,7 +10,7 @@ import (
 // code are variables, or with a star the beginnings of their names, by which a shell, or a
 // program in one of the common languages, runs what isn't its own.
 var code = []string{"LD_*", "ENV", "BASH_ENV", "NODE_OPTIONS", "PYTHON*", "PERL5*", "RUBYOPT", "RUBYLIB", "LUA_*", "PHPRC", "PHP_INI_SCAN_DIR", "DOTNET_STARTUP_HOOKS",
-	"GCONV_PATH", "BASH_FUNC_*", "SHELLOPTS", "BASHOPTS", "PS4", "ZDOTDIR"}
+	"GCONV_PATH", "BASH_FUNC_*", "SHELLOPTS", "BASHOPTS", "PS4", "ZDOTDIR", "COLUMNS", "LINES", "SHLVL"}
 
 // loaders are variables, or with a star the beginnings of their names, by which a
 // program runs another, loads what isn't its own, or reads whom it works for: with
@@ -18,7 +18,7 @@ var code = []string{"LD_*", "ENV", "BASH_ENV", "NODE_OPTIONS", "PYTHON*", "PERL5
 // them, or all upper case. PATH is one only where a command shows it: agents put
 // folders of theirs into it for everything that they start.
 var loaders = slices.Concat(code, []string{
-	"HOME", "XDG_CONFIG_*", "PATH", "PROMPT_COMMAND", "IFS",
+	"HOME", "PWD", "SHELL", "XDG_CONFIG_*", "PATH", "PROMPT_COMMAND", "IFS",
 	"GIT_*", "SSH_*", "EDITOR", "VISUAL", "BROWSER", "PAGER", "MANPAGER", "GH_PAGER", "GH_HOST", "GH_REPO", "GH_CONFIG_DIR", "LESS", "LESSOPEN", "LESSCLOSE",
 	"NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_GIT", "NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_EDITOR", "NPM_CONFIG_@*", "YARN_*", "BUN_OPTIONS",
 	"PERLLIB", "GEM_*", "BUNDLE_*", "PIP_*", "UV_*", "TWINE_*", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JAVA_HOME", "MAVEN_*", "GRADLE_*",
@@ -53,7 +53,7 @@ func listed(list []string, name string) bool {
 // what isn't its own.
 func LoadsCode(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return listed(code, name) && !listed(inert, name)
+	return listed(code, name) && !listed(inert, name) && !Harmless(variable)
 }
 
 // Loads says whether a variable that a program is given, as NAME=VALUE, may make it do

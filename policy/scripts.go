@@ -12,35 +12,39 @@ const standardInput = "/dev/stdin"
 // Scripts lists the arguments of a command from which a shell or another
 // interpreter may read its program, if they are files, and its standard input:
 // `sh FILE`, `env python -m x FILE`, `node --require=FILE`. Any argument may be
-// one, as scripts take others in; the caller looks which are files. program is
+// one, as scripts take others in; the caller looks which are files, and what an interpreter makes
+// of a name that leads to none is among them. program is
 // the file that will run, env its variables, of which some name scripts too.
 // There are none when no interpreter runs.
 func Scripts(argv []string, program string, env ...string) []string {
 	if len(argv) == 0 {
 		return nil
 	}
-	first := 0
-	if !interprets(names(argv[0], program)) {
-		if g := grammarOf(names(argv[0], program)); g.Runs == nil || len(g.Runs.After) > 0 {
+	args := argv[1:]
+	if called := names(argv[0], program); interprets(called) {
+		if onlyData(argv[0], args) && onlyData(program, args) {
 			return nil
 		}
-		for first = 1; first < len(argv) && !interprets([]string{path.Base(argv[first])}); first++ {
-		}
-		if first == len(argv) {
-			return nil
-		}
-	}
-	args := argv[first+1:]
-	if first == 0 && onlyData(argv[0], args) && onlyData(program, args) {
+	} else if g := grammarOf(called); g.Runs == nil || len(g.Runs.After) > 0 ||
+		!slices.ContainsFunc(args, func(a string) bool { return interprets([]string{path.Base(a)}) }) {
 		return nil
 	}
 	var out []string
-	for _, a := range args {
-		if option, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(option, "-") {
-			a = value
-		}
-		if a != "" && !strings.HasPrefix(a, "-") && len(a) < maxPath && !strings.Contains(a, "\n") {
+	add := func(a string) {
+		if a != "" && len(a) < maxPath {
 			out = append(out, a)
+		}
+	}
+	if name, module := interpreted(argv, program); module {
+		file := strings.ReplaceAll(name, ".", "/")
+		out = append(out, file+".py", file+"/__main__.py", file+"/__init__.py")
+	} else if name != "" && path.Ext(name) == "" {
+		out = append(out, name+".js", name+".json", name+"/package.json", name+"/index.js") // as node looks for it
+	}
+	for _, a := range args {
+		add(a)
+		if option, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(option, "-") {
+			add(value)
 		}
 	}
 	for _, v := range env {
@@ -74,21 +78,13 @@ func ReadsInput(argv []string, program string) bool {
 			if _, has, file, _ := shellArgs(r.args); !has && (len(file) == 0 || isInput(file[0].text)) {
 				return true
 			}
-		case r.g.Interpreter && (readsInput(r.g, r.args) || interacts(r.g, called, r.args)):
+		case r.g.Interpreter && (readsInput(r.g, r.args) || interacts(called[len(called)-1], r.g, r.args)):
 			return true
 		case r.g.Runs != nil && r.g.Runs.Input, slices.ContainsFunc(called, obeysInput(argv[1:])):
 			return true
 		}
 	}
 	return false
-}
-
-// commanded are programs that do what their standard input says, and can be
-// told there to run others.
-var commanded = []string{
-	"ed", "red", "ex", "vi", "vim", "view", "nvim", "emacs", "gdb", "lldb", "sqlite3", "psql", "mysql", "mariadb", "ftp", "lftp",
-	"sftp", "telnet", "gnuplot", "m4", "at", "batch", "dc", "script", "csh", "tcsh", "octave", "irb", "guile", "ocaml", "ghci",
-	"jshell", "ipython", "R", "scala", "clj", "iex", "erl", "sbcl", "swipl",
 }
 
 // inProcess says whether a program becomes the one in its arguments without
@@ -101,9 +97,6 @@ func inProcess(name string) bool {
 // its own from its standard input.
 func obeysInput(args []string) func(name string) bool {
 	return func(name string) bool {
-		if slices.Contains(commanded, name) {
-			return true
-		}
 		if !slices.Contains(alsoInterpret, strings.TrimRight(name, "0123456789.-")) || onlyData(name, args) {
 			return false
 		}
@@ -120,40 +113,6 @@ func obeysInput(args []string) func(name string) bool {
 
 // prompting are those of alsoInterpret that, without a file, take commands.
 var prompting = []string{"lua", "luajit", "tclsh", "expect", "deno", "bun", "tsx", "ts-node", "julia", "groovy"}
-
-// debuggers are modules of python, and arguments of node, that take commands.
-var debuggers = []string{"code", "asyncio", "pdb", "IPython", "idlelib", "sqlite3", "bpython", "ptpython", "inspect", "debug"}
-
-// interacts says whether python, node or perl goes on with its input after its
-// script, or debugs it.
-func interacts(g *program, called []string, args []word) bool {
-	is := func(name string) bool {
-		return slices.ContainsFunc(called, func(n string) bool { return strings.HasPrefix(n, name) })
-	}
-	if is("perl") {
-		return len(args) > 0 && strings.HasPrefix(args[0].text, "-d")
-	}
-	if !is("python") && !is("node") {
-		return false
-	}
-	for i := 0; i < len(args); i++ {
-		opt, val := args[i].text, ""
-		switch {
-		case !strings.HasPrefix(opt, "-"):
-			return is("node") && slices.Contains(debuggers, opt)
-		case is("python") && strings.HasPrefix(opt, "-m"):
-			if opt = opt[len("-m"):]; opt == "" && i+1 < len(args) {
-				opt = args[i+1].text
-			}
-			return slices.Contains(debuggers, opt)
-		case slices.Contains(g.Flags, opt) && slices.Contains(g.Values, opt):
-			i++
-		case takes([]string{"-i", "--interactive"}, &opt, &val, false):
-			return true
-		}
-	}
-	return false
-}
 
 // maxPath is what the kernel takes for a path, in bytes (PATH_MAX).
 const maxPath = 4096

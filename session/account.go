@@ -21,6 +21,10 @@ import (
 // or an edit.
 const quietTime = 200 * time.Millisecond
 
+// restless is how long they may go on moving without that, where no command runs whose
+// changes they could be.
+const restless = 2 * time.Second
+
 // maxHalfway bounds how often, at a rest, a file is waited for that has nothing in it, or only a
 // temporary name yet.
 const maxHalfway = 10
@@ -215,7 +219,11 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 // out whose doing it was.
 func (s *Session) touched() {
 	s.files.Bump()
+	if !s.moved || len(s.actions.alive()) > 0 {
+		s.movedAt = time.Now()
+	}
 	s.moved = true
+	wait := max(0, min(quietTime, restless-time.Since(s.movedAt)))
 	if s.quiet == nil {
 		s.quiet = time.AfterFunc(quietTime, func() {
 			s.loop.Submit(func() {
@@ -226,7 +234,7 @@ func (s *Session) touched() {
 		})
 		return
 	}
-	s.quiet.Reset(quietTime)
+	s.quiet.Reset(wait)
 }
 
 // keptUp remembers what the agent's housekeeping wrote. A command that reads it may

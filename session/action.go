@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stepbox/policy"
+	"stepbox/runner/gate"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/judge"
@@ -28,6 +29,7 @@ type action struct {
 	person   bool            // a person approved it
 	into     bool            // hold each program that it starts
 	keeps    bool            // what it changes was approved with it
+	passes   []passing       // what its programs may pass on of what they hear
 	becomes  bool            // an agent's own process becomes another program, and that the agent
 	agent    *policy.Profile // it is another agent, which then is a root of its own
 	doubt    string          // why it isn't of the action that it looks to be of
@@ -90,14 +92,14 @@ type seat struct {
 	proc
 	pgid          int
 	stdin, stdout uint64   // inodes of the pipes that they are, else 0
-	inputs        []uint64 // inodes of what it is given to read that others can write to while it runs
+	inputs        []uint64 // what it is given that others can write to while it runs: inodes, and its terminal
 	line          string
 }
 
 func seatOf(x *judge.Exec) seat {
 	return seat{
 		proc: procOf(x), pgid: x.PGID, stdin: x.Stdin, stdout: x.Stdout, line: x.Command.Line,
-		inputs: slices.DeleteFunc(append(slices.Clone(x.Pipes), x.Input), func(inode uint64) bool { return inode == 0 }),
+		inputs: slices.Clone(x.Hears),
 	}
 }
 
@@ -108,12 +110,50 @@ func (a *action) sit(x *judge.Exec) {
 	slices.SortStableFunc(a.seats, func(m, n seat) int { return m.forked(n.proc) })
 }
 
-// fedFromOutside says whether a program of an action is fed by way of what the
-// action got from who started it: on its standard input, or in the place of a
-// script. An approval doesn't cover what it starts.
-func (a *action) fedFromOutside(x *judge.Exec) bool {
-	return slices.ContainsFunc(a.seats, func(m seat) bool {
-		return slices.ContainsFunc(m.inputs, func(inode uint64) bool { return slices.Contains(x.Feeds, inode) })
+// fedFromOutside says whether a program of an action runs what it is told by way of what the
+// action got from who started it: on its standard input, or in the place of a script.
+func (a *action) fedFromOutside(x *judge.Exec) bool { return a.outside(x, x.Feeds) }
+
+// passing is what a program may pass on: what it hears, and the pipe that it writes to, 0 for none.
+type passing struct {
+	hears []uint64
+	out   bool // among that is what comes from outside
+	to    uint64
+}
+
+// maxPassing bounds what is remembered of an action's programs. With more, all of it may be passed on.
+const maxPassing = 1024
+
+// hears notes that a program of the action begins which may pass on to others what it is told.
+func (a *action) hears(x *judge.Exec) {
+	if x.Relays && len(a.passes) <= maxPassing {
+		a.passes = append(a.passes, passing{x.Hears, a.outside(x, x.Hears), x.Stdout})
+	}
+}
+
+// relayed says whether what some pipes and terminals tell may come from outside, by way of other programs of the
+// action: by pipes from one to the next, in whatever order they began, or by a terminal that one of them made.
+func (a *action) relayed(by []uint64) bool {
+	told := len(a.passes) > maxPassing
+	from := make(map[uint64]bool)
+	for more := true; more; {
+		more = false
+		for _, p := range a.passes {
+			if p.out || slices.ContainsFunc(p.hears, func(h uint64) bool { return from[h] }) {
+				told = told || gate.IsTerminal(by)
+				more = more || p.to != 0 && !from[p.to]
+				from[p.to] = true
+			}
+		}
+	}
+	return told || slices.ContainsFunc(by, func(h uint64) bool { return from[h] })
+}
+
+// outside says whether a program is told by what the action didn't make for itself: by what the
+// action got from who started it, or what whoever finds it can write to.
+func (a *action) outside(x *judge.Exec, by []uint64) bool {
+	return x.Common && slices.Contains(by, x.Input) || slices.ContainsFunc(a.seats, func(m seat) bool {
+		return slices.ContainsFunc(m.inputs, func(from uint64) bool { return slices.Contains(by, from) })
 	})
 }
 

@@ -151,3 +151,24 @@ func TestCommandsWaitBehindEdits(t *testing.T) {
 		t.Errorf("it is asked about (%v) and not put off (%d)", a.question, len(s.behind))
 	}
 }
+
+// What programs of an action pass on from one to the next counts as what the first was told.
+func TestRelayedByPipes(t *testing.T) {
+	t.Parallel()
+	pipe := func(outside bool, hears, to uint64) *judge.Exec {
+		return &judge.Exec{Exec: &gate.Exec{Input: hears, Stdout: to, Common: outside}, Relays: true, Hears: []uint64{hears}}
+	}
+	var a action
+	for _, x := range []*judge.Exec{pipe(false, 2, 3), pipe(false, 7, 8)} { // what reads may begin before what writes
+		a.hears(x)
+	}
+	if a.relayed([]uint64{3}) {
+		t.Error("what nobody told anything passes something on")
+	}
+	a.hears(pipe(true, 1, 2))
+	for by, want := range map[uint64]bool{2: true, 3: true, 8: false, 1 << 63: true} {
+		if got := a.relayed([]uint64{by}); got != want {
+			t.Errorf("by %d: %v", by, got)
+		}
+	}
+}

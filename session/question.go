@@ -439,6 +439,7 @@ func (s *Session) following(q *question, d api.Decision) (next func(), also []ap
 func (s *Session) nestedAnswer(q *question, d api.Decision) (next func()) {
 	a, x := q.action, q.execs[0]
 	if q.Closed == "allow" {
+		s.judge.Approved(x)
 		a.shown = append(a.shown, shownOf(x))
 		a.into = a.into && d.Answer != api.AnswerStepOver
 		q.kin.person = q.kin.person || q.joins

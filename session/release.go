@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"path"
 	"time"
 
 	"stepbox/runner/gate"
@@ -62,6 +63,9 @@ func (s *Session) release(a *action, rule string) {
 	k.person, k.children = a.person, a.children
 	a.leaders = len(members)
 	for _, x := range members {
+		if a.person {
+			s.judge.Approved(x)
+		}
 		a.sit(x)
 		a.shown = append(a.shown, shownOf(x))
 		a.commands = append(a.commands, x.Command)
@@ -81,8 +85,13 @@ func (s *Session) release(a *action, rule string) {
 func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also []api.Event) {
 	a := k.action
 	k.pushes = k.pushes || x.Judgement.Pushes
-	if k.person && a.fedFromOutside(x) {
-		k = s.roster.part(k)
+	a.hears(x)
+	if k.covers() && len(x.Heeds) > 0 {
+		hears := x.Heeds
+		if a.outside(x, hears) {
+			hears = nil
+		}
+		k = s.roster.part(k, path.Base(x.Command.Program), hears)
 	}
 	var with gate.Allowance
 	if counted && !a.Housekeeping && a.agent == nil {

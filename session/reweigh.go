@@ -128,10 +128,14 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		return api.Ask, "the agent's housekeeping starts a program that the agent can write"
 	case a.Housekeeping && k.children && (len(x.Argv) == 0 || !a.upkeep.Starts(x.Program.Path, x.Argv[0])):
 		return api.Ask, "the agent's housekeeping starts what it isn't known to start"
-	case s.info.Mode == api.ModeWatch || k.children || k.person && !a.fedFromOutside(x):
+	case x.Server != nil && s.info.Mode == api.ModeStep && !slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
+		return api.Ask, "step mode: " + api.Escape(x.Server.Name) + ", which serves others and isn't led by what was approved any more, starts it"
+	case s.info.Mode == api.ModeWatch || k.children || k.covers() && !a.fedFromOutside(x):
 	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
-	case s.info.Mode == api.ModeStep && k.person:
+	case s.info.Mode == api.ModeStep && k.covers():
 		return api.Ask, "step mode: it runs what others write to the standard input of action " + strconv.Itoa(a.N)
+	case s.info.Mode == api.ModeStep && k.told != "":
+		return api.Ask, "step mode: " + k.told + " starts it, which others than action " + strconv.Itoa(a.N) + " may have told to"
 	case s.info.Mode == api.ModeStep:
 		return api.Ask, "step mode: nobody approved what starts this"
 	case k.pushes && !x.Command.Written && j.Packs(x.Argv, x.Program.Path):

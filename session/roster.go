@@ -47,12 +47,14 @@ type process struct {
 // (runner/gate/mark.go). Process groups, sessions, pipes and names never tell.
 type kin struct {
 	action   *action
-	mark     uint64 // 0: it has none
-	person   bool   // a person approved it
-	children bool   // a rule allows what it starts
-	pushes   bool   // a rule allows a git push in it
-	single   bool   // of one program start: it is over with that, as a rule
-	empty    bool   // at the last look nobody was of it
+	mark     uint64   // 0: it has none
+	person   bool     // a person approved it
+	children bool     // a rule allows what it starts
+	pushes   bool     // a rule allows a git push in it
+	told     string   // the program of whose children alone it is, which others may tell what to do
+	hears    []uint64 // if not they themselves, but what another program of the action passes on: by what
+	single   bool     // of one program start: it is over with that, as a rule
+	empty    bool     // at the last look nobody was of it
 }
 
 // marks is what a roster needs of the sandbox; see runner.Sandbox.
@@ -99,10 +101,15 @@ func (r *roster) give(k *kin) *kin {
 	return k
 }
 
-// part makes a kin for one program start of a kin, which what was approved
-// doesn't cover.
-func (r *roster) part(of *kin) *kin {
-	return r.give(&kin{action: of.action, children: of.children, pushes: of.pushes, single: true})
+// part makes a kin for one program start of a kin, a program that somebody else may tell what to do:
+// what was approved doesn't cover what it starts.
+func (r *roster) part(of *kin, program string, hears []uint64) *kin {
+	return r.give(&kin{action: of.action, children: of.children, pushes: of.pushes, single: true, told: program, hears: hears})
+}
+
+// covers says whether what a person approved covers what this kin's processes start.
+func (k *kin) covers() bool {
+	return k.person || len(k.hears) > 0 && k.action.person && !k.action.relayed(k.hears)
 }
 
 // ownerOf is files.Owner: whose the changes of a process with a mark are.
@@ -121,6 +128,15 @@ func (r *roster) of(x *judge.Exec) *process { return r.procs[procOf(x)] }
 // one's, doubt says why in words.
 func (r *roster) belongs(x *judge.Exec) (p *process, k *kin, doubt string) {
 	return r.descends(gate.Party{Process: gate.Process{PID: x.PID, Start: x.Start}, Ancestors: x.Ancestors, Mark: x.Mark})
+}
+
+// led says whether a program start is below one of the programs by which a kin began, or in its process.
+func (r *roster) led(k *kin, x *judge.Exec) bool {
+	leads := func(at proc) bool {
+		p := r.procs[at]
+		return p != nil && p.leader && p.action == k.action
+	}
+	return leads(procOf(x)) || slices.ContainsFunc(x.Ancestors, func(a gate.Process) bool { return leads(proc{a.PID, a.Start}) })
 }
 
 // descends is belongs for any process.
@@ -154,10 +170,16 @@ func (r *roster) covering(p gate.Party) *kin {
 // It may among what one verdict covers: nothing in there wasn't judged with it.
 // What belongs to no action, the agent too, gets hold of nothing, since it
 // could change a program after that was approved; and no action of another,
-// nor of the agent. Watched says that all is let pass.
-func (r *roster) mayReach(q gate.Reach, watched bool) bool {
+// nor of the agent. A signal that it could take for an order reaches what was approved only from what
+// was approved, too, but that a shell stops its own jobs and has them go on. Watched says that all is
+// let pass.
+func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	k := r.covering(q.Caller)
+	watched := mode == api.ModeWatch
 	switch {
+	case q.Kind == gate.ReachSignal:
+		of := r.covering(q.Target)
+		return mode != api.ModeStep || of == nil || of == k || k != nil && (k.person || k.children) || !q.Orders || q.Leads
 	case k == nil:
 		return false
 	case q.Kind == gate.ReachShare:

@@ -115,7 +115,7 @@ func TestRosterFailedStart(t *testing.T) {
 	x := exec(1, 0)
 	begin(t, r, x, &process{agent: true})
 	again := exec(1, 0)
-	part := r.part(&kin{action: &action{}})
+	part := r.part(&kin{action: &action{}}, "sh", nil)
 	r.let(again, &process{proc: procOf(again), kin: part})
 	if r.fails(again.Exec) == nil || len(r.over) != 1 {
 		t.Error("a start that failed isn't known")
@@ -161,8 +161,32 @@ func TestRosterReach(t *testing.T) {
 		"one that a rule allowed":          {party(20, 2), party(21, 2), gate.ReachStart, false, false},
 		"one that a rule allowed, watched": {party(20, 2), party(21, 2), gate.ReachStart, true, true},
 	} {
-		if got := r.mayReach(gate.Reach{Kind: c.kind, Caller: c.from, Target: c.to}, c.watched); got != c.want {
+		mode := api.ModeStep
+		if c.watched {
+			mode = api.ModeWatch
+		}
+		if got := r.mayReach(gate.Reach{Kind: c.kind, Caller: c.from, Target: c.to}, mode); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for name, c := range map[string]struct {
+		from, to gate.Party
+		orders   bool
+		leads    bool
+		mode     api.Mode
+		want     bool
+	}{
+		"from the agent":                 {from: party(1, 0), to: party(10, 1), orders: true, mode: api.ModeStep},
+		"that ends it":                   {from: party(1, 0), to: party(10, 1), mode: api.ModeStep, want: true},
+		"from the shell that started it": {from: party(1, 0), to: party(10, 1), orders: true, leads: true, mode: api.ModeStep, want: true},
+		"within an action":               {from: party(21, 2), to: party(20, 2), orders: true, mode: api.ModeStep, want: true},
+		"from what nobody approved":      {from: party(21, 2), to: party(10, 1), orders: true, mode: api.ModeStep},
+		"from what was approved":         {from: party(11, 1), to: party(20, 2), orders: true, mode: api.ModeStep, want: true},
+		"to the agent":                   {from: party(1, 0), to: party(1, 0), orders: true, mode: api.ModeStep, want: true},
+		"where effects are asked about":  {from: party(1, 0), to: party(10, 1), orders: true, mode: api.ModePolicy, want: true},
+	} {
+		if got := r.mayReach(gate.Reach{Kind: gate.ReachSignal, Caller: c.from, Target: c.to, Orders: c.orders, Leads: c.leads}, c.mode); got != c.want {
+			t.Errorf("a signal %s: %v", name, got)
 		}
 	}
 }
@@ -222,7 +246,7 @@ func TestRosterForgetsKins(t *testing.T) {
 	// A kin of one program is over with it.
 	a := &action{Action: api.Action{N: 1, State: api.ActionRunning}}
 	for pid := range 100 {
-		k := r.part(&kin{action: a})
+		k := r.part(&kin{action: a}, "sh", nil)
 		begin(t, r, exec(pid+1, k.mark), &process{kin: k, action: a})
 		if r.ends(pid+1, 1) == nil || r.ends(pid+1, 1) != nil {
 			t.Fatal("a process doesn't end once")

@@ -153,12 +153,13 @@ type Session struct {
 	shownHome  []*home.Plan  // the same of its home
 	holdNext   bool          // step over: hold the next action whatever the mode
 	tornSaid   bool
-	reachSaid  bool         // a process that reached for another was told of
-	thaw       func() error // of a pause
-	counting   bool         // countSoon will
+	reachSaid  map[bool]bool // that a process reached for another, or (true) signalled it, was told of
+	thaw       func() error  // of a pause
+	counting   bool          // countSoon will
 	wall       *time.Timer
 	quiet      *time.Timer
-	halfway    int // rests at which what had changed was only half-way
+	movedAt    time.Time // since when files have moved without a look at them, or a command
+	halfway    int       // rests at which what had changed was only half-way
 	watcher    *watch.Watcher
 	accountant files.Accountant
 	network    network.Network
@@ -188,7 +189,7 @@ var ErrEnded = files.ErrOver
 func Start(ctx context.Context, st *store.Store, cfg Config) (*Session, error) {
 	s := &Session{
 		cfg: cfg, store: st, log: cfg.Log,
-		loop: loop.New(ErrEnded), applying: make(chan struct{}, 1), actions: newActions(), roster: newRoster(),
+		loop: loop.New(ErrEnded), applying: make(chan struct{}, 1), actions: newActions(), roster: newRoster(), reachSaid: make(map[bool]bool),
 	}
 	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	s.roster.log = s.log
@@ -353,7 +354,7 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 				s.loop.Submit(func() { s.onExec(x) })
 			}
 		},
-		Scripts: func(e *gate.Exec) []string { return policy.Scripts(e.Argv, e.Program.Path, e.Env...) },
+		Scripts: judge.Scripts,
 		Exiting: func(e gate.Exit) {
 			done := make(chan struct{})
 			s.loop.WhenStarted(func() { s.onExiting(e, func() { close(done) }) })
@@ -367,10 +368,10 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 		Reach: func(r gate.Reach) bool {
 			answer := make(chan bool, 1)
 			s.loop.WhenStarted(func() {
-				may := s.roster.mayReach(r, s.info.Mode == api.ModeWatch)
-				if !may && !s.reachSaid && s.loop.Now() < loop.Stopping && r.Kind != gate.ReachShare { // once: there may be many
-					s.reachSaid = true
-					s.note(true, "%s tried to get hold of another program (ptrace) and was refused", listedArgs([]string{r.Caller.Name}))
+				may := s.roster.mayReach(r, s.info.Mode)
+				if !may && !s.reachSaid[r.Kind == gate.ReachSignal] && s.loop.Now() < loop.Stopping && r.Kind != gate.ReachShare { // once: there may be many
+					s.reachSaid[r.Kind == gate.ReachSignal] = true
+					s.note(true, "%s and was refused", reached(r))
 				}
 				answer <- may
 			})

@@ -46,7 +46,7 @@ func testReasonComesBeforeVariables(t *testing.T) {
 	d := bench(t, sceneWorkbench(q), 120, 35, "plain")
 	d.press(leader, "a")
 	d.shows("LD_PRELOAD=./x.so")
-	d.shows("2 that all of its commands have")
+	d.shows("2 as approved before, or that say where it runs")
 	d.lacks("PAGER=cat")
 	inOrder(t, d.text(), "$ go get", "program", "asked by", "last time", "variables   LD_PRELOAD", "and 2 that")
 	d.press("v")

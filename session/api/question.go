@@ -92,7 +92,7 @@ type Command struct {
 	Sources   []string  `json:"sources,omitempty"`   // files sourced by a wrapper that the agent can write
 	Unpinned  []string  `json:"unpinned,omitempty"`  // what may be another when it runs than when it was shown, in sentences
 	Env       []string  `json:"env,omitempty"`       // variables that differ from the session's, NAME=value
-	EnvUsual  []string  `json:"env_usual,omitempty"` // further ones, that all commands of this agent have alike and that have nothing run
+	EnvUsual  []string  `json:"env_usual,omitempty"` // further ones, that a person has approved a command with, or that only say where it runs
 	LastTime  string    `json:"last_time,omitempty"` // what the last action with this line did
 	Pid       int       `json:"pid"`                 // on the host
 	Before    int64     `json:"before,omitempty"`    // checkpoint it can be rolled back to

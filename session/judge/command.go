@@ -12,8 +12,9 @@ import (
 )
 
 // command is an exec as a person is shown it.
-func command(e *gate.Exec, peeled policy.Peeled, foreign, same []string, l *looks, fed bool) api.Command {
-	env, whole := differing(foreign)
+func command(x *Exec, shown, same []string, l *looks) api.Command {
+	e, peeled := x.Exec, x.peeled
+	env, whole := differing(shown)
 	c := api.Command{
 		Line:      api.Escape(peeled.Line) + unlike(e, peeled, l),
 		Argv:      api.EscapeAll(e.Argv),
@@ -35,7 +36,7 @@ func command(e *gate.Exec, peeled policy.Peeled, foreign, same []string, l *look
 	switch {
 	case len(e.Pipes) > 0:
 		c.Unpinned = append(c.Unpinned, "it may run what it reads there: what it starts is asked about")
-	case fed:
+	case len(x.Feeds) > 0:
 		c.Unpinned = append(c.Unpinned, "it runs what it reads from its standard input, which nobody can look into: what it starts is asked about")
 	}
 	c.Unpinned = slices.Clip(c.Unpinned)
@@ -77,15 +78,7 @@ func systems(file string) bool {
 	return slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/"}, func(dir string) bool { return strings.HasPrefix(path.Clean(file), dir) })
 }
 
-// usual variables differ for every program and say nothing.
-var usual = []string{"_", "SHLVL", "PWD", "OLDPWD", "COLUMNS", "LINES"}
-
-func isUsual(variable string) bool {
-	name, _, _ := strings.Cut(variable, "=")
-	return slices.Contains(usual, name)
-}
-
-// Of one program's variables, at most maxEnv are shown, of each maxValue bytes.
+// Of one program's variables, at most maxEnv are shown, of each maxValue bytes; of those that load code, all.
 const (
 	maxEnv   = 256
 	maxValue = 4 << 10
@@ -97,10 +90,11 @@ func differing(foreign []string) (list []string, whole bool) {
 	more := 0
 	whole = true
 	for _, e := range foreign {
-		if isUsual(e) {
+		switch {
+		case policy.LoadsCode(e): // the gate keeps 64 KiB of all
+			list = append(list, e)
 			continue
-		}
-		if len(list) == maxEnv {
+		case len(list) >= maxEnv:
 			more++
 			continue
 		}

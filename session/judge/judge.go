@@ -44,7 +44,7 @@ type Judge struct {
 	self    atomic.Pointer[gate.File]     // Stepbox's own program in the sandbox; nil: there is none
 	once    sync.Once
 	known   map[string]bool // Env, set by once
-	alike   alike
+	met     met
 	settled settled
 }
 
@@ -55,20 +55,24 @@ func (j *Judge) Use(p *policy.Policy) { j.policy.Store(p) }
 func (j *Judge) Policy() *policy.Policy { return cmp.Or(j.policy.Load(), policy.Builtin()) }
 
 // foreign lists the variables of a program that the agent's own environment
-// doesn't have, or has otherwise.
-func (j *Judge) foreign(env []string) (out []string) {
+// doesn't have, or has otherwise, but for those that are of its place.
+func (j *Judge) foreign(e *gate.Exec, l *looks) (out, place []string) {
 	j.once.Do(func() {
 		j.known = make(map[string]bool, len(j.Env))
 		for _, v := range j.Env {
 			j.known[v] = true
 		}
 	})
-	for _, v := range env {
-		if !j.known[v] {
+	for _, v := range e.Env {
+		switch {
+		case j.known[v]:
+		case ofItsPlace(v, e, l):
+			place = append(place, v)
+		default:
 			out = append(out, v)
 		}
 	}
-	return out
+	return out, place
 }
 
 // Exec is a program start that was judged.
@@ -84,10 +88,15 @@ type Exec struct {
 	Posing    bool             // it goes by a name that the agent may have chosen
 	Ours      bool             // Stepbox's own program, told to do what agents may have it do
 	Upkeep    *policy.Upkeep   // the agent's own housekeeping; nil for others
+	Server    *gate.Process    // above it, that others can connect to; nil: it wasn't looked for, or there is none
 	Chain     *Chain           // what the same process starts next, as part of this; nil for nothing
-	Feeds     []uint64         // inodes of what it runs commands from, to which others can write meanwhile
+	Feeds     []uint64         // what it runs commands from, to which others can write meanwhile: inodes
+	Hears     []uint64         // what others can write to while it runs, and it can read: inodes, and terminals
+	Relays    bool             // it may pass on what it hears: it is no shell with its script
+	Heeds     []uint64         // what it may take orders from, for all that is known, Feeds included: inodes, and a terminal
 	Writable  bool             // its program, or the link that it was started by, is where the agent can write
 
+	foreign []string         // its variables that the agent's own environment hasn't so, but for those of its place
 	hide    *redact.Redactor // of secrets in what is shown
 	policy  *policy.Policy   // by which it was judged
 	ruled   policy.Judgement // Judgement, whatever is known of the sources
@@ -117,18 +126,15 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	l := j.looks()
 	peeled := profile.Peel(e.Argv)
 	x := &Exec{Exec: e, Profile: profile, Feeds: e.Pipes, peeled: peeled, policy: j.Policy()}
-	fed := runsItsInput(e)
-	if fed {
-		x.Feeds = append(slices.Clone(e.Pipes), e.Input)
-	}
+	j.orders(x, l)
 	x.Posing = len(e.Argv) > 0 && j.Places.posing(e.Argv[0], e.Path, e.Program.Path)
 	x.sources = j.sources(peeled, profile, l)
-	foreign := j.foreign(e.Env)
+	var place []string
+	x.foreign, place = j.foreign(e, l)
 	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
-	j.own(x, foreign, l)
-	// What the agent runs for itself has other variables than its model's commands.
-	shown, same := j.alike.split(foreign, peeled.Wrapped && !e.Truncated && x.Upkeep == nil && !x.Self)
-	x.Command = redact.Of(j.Secrets, command(e, peeled, shown, same, l, fed))
+	j.own(x, l)
+	shown, same := j.met.split(e.Program.Path, x.foreign, l)
+	x.Command = redact.Of(j.Secrets, command(x, shown, append(same, place...), l))
 	x.hide = j.Secrets
 	x.judged(j.By(x, x.policy))
 	if strings.Contains(peeled.Line, "push") || strings.Contains(peeled.Line, "publish") { // else it isn't looked into
@@ -174,21 +180,20 @@ func named(e *gate.Exec) string {
 
 // own tells whether an exec is one that belongs to the agent itself. One that loads
 // what this session made never is.
-func (j *Judge) own(x *Exec, foreign []string, l *looks) {
+func (j *Judge) own(x *Exec, l *looks) {
 	e := x.Exec
 	if j.ours(e) {
 		x.Ours, x.Writable, x.Upkeep = true, false, &policy.Upkeep{}
 		return
 	}
-	if l.made(e) || e.Linker != "" || slices.ContainsFunc(foreign, policy.LoadsCode) {
+	if l.made(e) || e.Linker != "" || slices.ContainsFunc(x.foreign, policy.LoadsCode) {
 		return
 	}
 	x.Root = x.Profile.Root(asItsFile(e)) && shells[path.Base(e.Program.Path)] && !l.at(e.Program.Path).made()
 	if e.Truncated {
 		return
 	}
-	c := j.facts(e, e.Argv, false)
-	c.Env = foreign
+	c := j.facts(x, e.Argv, false)
 	c.Wrote = func(file string) bool { return j.untrusted(file, l) }
 	c.Resolve = func(name string) string {
 		f, err := e.Lookup(name)
@@ -197,7 +202,7 @@ func (j *Judge) own(x *Exec, foreign []string, l *looks) {
 		}
 		return f.Path
 	}
-	if x.Self = x.Profile.Self(c); !x.Self && !j.untrusted(e.Program.Path, l) && !slices.ContainsFunc(foreign, elsewhereAtHome) {
+	if x.Self = x.Profile.Self(c); !x.Self && !j.untrusted(e.Program.Path, l) && !slices.ContainsFunc(x.foreign, elsewhereAtHome) {
 		c.Wrote = l.wrote // what it reads of the home may be an earlier session's
 		x.Upkeep = x.Profile.Housekeeping(c)
 	}
@@ -266,14 +271,14 @@ var shells = map[string]bool{
 // By asks some rules about an exec.
 func (j *Judge) By(x *Exec, p *policy.Policy) policy.Judgement {
 	e, made := x.Exec, x.Command.Written
-	f := j.facts(e, x.peeled.Argv, made)
+	f := j.facts(x, x.peeled.Argv, made)
 	if len(e.Argv) > 0 && len(f.Argv) > 0 && f.Argv[0] == e.Argv[0] { // it isn't what a wrapper was told to run
 		f.Started, f.Posing = e.Path, x.Posing
 	}
 	out := p.Command(f)
 	if n := len(e.Files); len(e.Prefix) > 0 && n > 1 && len(e.Argv) > 0 {
 		// The kernel runs the script's interpreter with its arguments.
-		f = j.facts(e, slices.Concat(e.Prefix, e.Argv[1:]), made)
+		f = j.facts(x, slices.Concat(e.Prefix, e.Argv[1:]), made)
 		f.Program = e.Files[n-1].Path
 		f.Posing = j.Places.posing(e.Prefix[0], e.Prefix[0], f.Program)
 		if k := p.Command(f); k.Verdict.Stricter(out.Verdict) {
@@ -287,22 +292,75 @@ func (j *Judge) By(x *Exec, p *policy.Policy) policy.Judgement {
 }
 
 // facts is an exec as the rules see it.
-func (j *Judge) facts(e *gate.Exec, argv []string, made bool) policy.Command {
+func (j *Judge) facts(x *Exec, argv []string, made bool) policy.Command {
+	e := x.Exec
 	return policy.Command{
 		Argv: argv, Cwd: e.Cwd, Program: e.Program.Path, Written: made || e.Linker != "",
-		Project: j.Places.Project, Home: j.Places.Home, Hidden: j.Places.hides, Env: j.foreign(e.Env), Cut: e.Truncated,
+		Project: j.Places.Project, Home: j.Places.Home, Hidden: j.Places.hides, Env: x.foreign, Cut: e.Truncated,
 	}
 }
 
-// runsItsInput says whether a program runs what it reads from its standard input,
-// to which others can write while it runs: nobody was shown that.
-func runsItsInput(e *gate.Exec) bool {
-	if e.Input == 0 || len(e.Argv) == 0 {
-		return false
+// orders finds out what others can write to while a program runs: what it runs commands from, which nobody
+// was shown, and what it may obey for all that is known of it. What it can be told there doesn't come
+// from the box that was approved, so what it starts isn't in it.
+func (j *Judge) orders(x *Exec, l *looks) {
+	e := x.Exec
+	x.Feeds, x.Hears = e.Pipes, slices.Concat(e.Pipes, e.Terminals)
+	if e.Input != 0 && !e.Own {
+		x.Hears = append(x.Hears, e.Input)
 	}
-	argv, program := e.Argv, e.Program.Path
+	if len(e.Argv) == 0 {
+		x.Heeds = x.Hears
+		return
+	}
+	argv, program := started(e)
+	if e.Input != 0 && policy.ReadsInput(argv, program) {
+		x.Feeds = append(slices.Clone(e.Pipes), e.Input)
+	}
+	x.Heeds = x.Feeds
+	deaf := len(x.Hears) > 0 && policy.Deaf(argv, program)
+	x.Relays = len(x.Hears) > 0 && !(deaf && policy.IsShell(program))
+	if len(x.Hears) > 0 && !(deaf && !slices.ContainsFunc(e.Env, policy.LoadsCode) && !j.unseen(e, argv, program, l)) {
+		x.Heeds = slices.Concat(x.Feeds, x.Hears)
+	}
+}
+
+// started is the command that the kernel makes of an exec, which has at least one argument: a script's
+// is its interpreter's.
+func started(e *gate.Exec) (argv []string, program string) {
 	if n := len(e.Files); len(e.Prefix) > 0 && n > 0 {
-		argv, program = slices.Concat(e.Prefix, e.Argv[1:]), e.Files[n-1].Path
+		return slices.Concat(e.Prefix, e.Argv[1:]), e.Files[n-1].Path
 	}
-	return policy.ReadsInput(argv, program)
+	return e.Argv, e.Program.Path
+}
+
+// Scripts is gate.Options.Scripts: of what isn't known to be deaf, the standard input is one.
+func Scripts(e *gate.Exec) []string {
+	list := policy.Scripts(e.Argv, e.Program.Path, e.Env...)
+	if list == nil && len(e.Argv) > 0 && !policy.Deaf(started(e)) {
+		return []string{"/dev/stdin"}
+	}
+	return list
+}
+
+// unseen says whether the program, or a file that it may be given as one, is one that the session made
+// where nobody is asked about edits: it may obey anything.
+func (j *Judge) unseen(e *gate.Exec, argv []string, program string, l *looks) bool {
+	made := func(file string) bool {
+		found := l.at(file)
+		return (found.region == inTemp || found.region == inHome) && found.wrote(j.Places.Began)
+	}
+	if slices.ContainsFunc(e.Files, func(f gate.File) bool { return made(f.Path) }) {
+		return true
+	}
+	scripts := policy.Scripts(argv, program)
+	for _, a := range scripts[:min(len(scripts), mostTried)] {
+		if !path.IsAbs(a) {
+			a = path.Join(e.Cwd, a)
+		}
+		if a != "/dev/stdin" && made(a) {
+			return true
+		}
+	}
+	return false
 }

@@ -81,6 +81,10 @@ func TestExec(t *testing.T) {
 		"fed": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Input, e.Pipes = 5, []uint64{4} }, line: "bash", want: policy.Allow, check: func(x *Exec) bool {
 			return slices.Equal(x.Feeds, []uint64{4, 5}) && len(x.Command.Unpinned) == 1
 		}},
+		"told":                              {exec: starts("/p/tool", "/p/tool", "/p/tool"), change: func(e *gate.Exec) { e.Input, e.Terminals = 5, []uint64{6} }, line: "/p/tool", want: policy.Allow, check: func(x *Exec) bool { return slices.Equal(x.Heeds, []uint64{6, 5}) && len(x.Feeds) == 0 && x.Relays }},
+		"told by the person":                {exec: starts("/p/tool", "/p/tool", "/p/tool"), change: func(e *gate.Exec) { e.Input, e.Own = 5, true }, line: "/p/tool", want: policy.Allow, check: func(x *Exec) bool { return len(x.Heeds) == 0 }},
+		"deaf":                              {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", "x"), change: func(e *gate.Exec) { e.Input, e.Terminals = 5, []uint64{6} }, line: "bash -c x", want: policy.Allow, check: func(x *Exec) bool { return len(x.Heeds) == 0 && !x.Relays && len(x.Hears) == 2 }},
+		"deaf, with a script that was made": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "/tmp/made"), change: func(e *gate.Exec) { e.Input = 5 }, line: "bash /tmp/made", want: policy.Allow, check: func(x *Exec) bool { return slices.Equal(x.Heeds, []uint64{5}) }},
 		"a shell at a prompt":               {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), line: "bash", want: policy.Allow, check: func(x *Exec) bool { return x.Root }},
 		"one of the project":                {exec: starts("/p/bash", "/p/bash", "bash"), line: "bash [runs /p/bash]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
 		"one that loads more":               {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Env = append(e.Env, "LD_PRELOAD=/p/x") }, line: "bash", want: policy.Allow, check: func(x *Exec) bool { return !x.Root && slices.Equal(x.Command.Env, []string{"LD_PRELOAD=/p/x"}) }},
@@ -100,7 +104,7 @@ func TestExec(t *testing.T) {
 			if c.change != nil {
 				c.change(c.exec)
 			}
-			x := made(t, "project/made").Exec(c.exec, claude)
+			x := made(t, "project/made", "tmp/made").Exec(c.exec, claude)
 			if x.Command.Line != c.line {
 				t.Errorf("it is shown as %q, want %q", x.Command.Line, c.line)
 			}

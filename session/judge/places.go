@@ -145,6 +145,7 @@ func (p *Places) onHost(file string) (r region, root, rel string) {
 // look is what was found at a name: this session's own version of the file.
 type look struct {
 	region  region
+	file    bool      // it isn't a folder, for all that is known
 	there   bool      // there is one; where the agent can't write there is none
 	own     bool      // it is in a home of the session's own, above that of others
 	unclear bool      // it can't be looked at, as through a link that the agent made
@@ -178,9 +179,11 @@ func (p *Places) look(file string) look {
 		}
 		if err == nil {
 			out.there, out.changed = true, time.Unix(st.Ctim.Unix())
+			out.file = st.Mode&unix.S_IFMT != unix.S_IFDIR
 		}
 	}
 	out.unclear = err != nil && !errors.Is(err, fs.ErrNotExist)
+	out.file = out.file || out.unclear
 	return out
 }
 

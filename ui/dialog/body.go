@@ -78,7 +78,7 @@ func (d *Decision) commands(b *paper) (covered int) {
 		b.facts("variables", c.Env, themes.Surface)
 	}
 	covered = len(b.rows)
-	switch words := strconv.Itoa(usual) + " that all of its commands have (v)"; {
+	switch words := strconv.Itoa(usual) + " as approved before, or that say where it runs (v)"; {
 	case d.raw:
 		d.arguments(b)
 	case usual > 0 && some:
@@ -129,7 +129,7 @@ func (d *Decision) arguments(b *paper) {
 			b.pair("  "+strconv.Itoa(i), a, themes.Surface)
 		}
 		if len(c.EnvUsual) > 0 {
-			b.muted("variables that all of its commands have")
+			b.muted("variables as approved before, or that say where it runs")
 			b.facts("", c.EnvUsual, themes.Surface)
 		}
 	}

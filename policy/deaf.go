@@ -1,0 +1,136 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// deaf are programs that start others, and none because of what they read from their standard input or
+// terminal. A program that isn't known to be deaf may be told there what to run.
+var deaf = []string{
+	"cat", "cut", "diff", "grep", "egrep", "fgrep", "head", "ls", "rg", "sort", "tail", "tee", "tr", "uniq", "wc", // these start none
+	"git", "find", "tar", "make", "gmake", "ninja", "meson", "cmake", "ctest", "pkg-config", "cargo", "rustc", "rustdoc", "go", "javac", "kotlinc",
+	"cc", "c++", "gcc", "g++", "clang", "clang++", "collect2", "ld", "ld.bfd", "ld.gold", "lld", "mold", "dpkg-architecture",
+}
+
+// deafModules are modules of python that are deaf.
+var deafModules = []string{"pytest", "unittest", "tox", "nox", "pip", "venv", "virtualenv", "build", "compileall", "mypy", "black", "ruff", "flake8", "isort", "http.server", "json.tool"}
+
+// Deaf says whether a command is known to take no orders from what others write to its standard input
+// or its terminal: a shell or an interpreter that was given its program, a wrapper, which only becomes
+// or starts what it is told by its arguments, a build's programs. program is the file that will run.
+func Deaf(argv []string, program string) bool {
+	if len(argv) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(names(argv[0], program), func(name string) bool { return !deafAs(name, argv[1:]) })
+}
+
+// deafAs is Deaf of a program by one of its names.
+func deafAs(name string, argv []string) bool {
+	g, args := grammarOf([]string{name}), words(argv)
+	switch {
+	case inProcess(name):
+		return len(argv) > 0 && !strings.HasPrefix(argv[0], "-") && Deaf(argv, "")
+	case g.Shell:
+		_, given, file, unsure := shellArgs(args)
+		return !unsure && (given || len(file) > 0 && !isInput(file[0].text)) && !slices.ContainsFunc(argv, alsoReads)
+	case slices.ContainsFunc(argv, takesInput), slices.Contains(relays, name):
+		return false
+	case g.Interpreter:
+		m := givenTo(g, args).module
+		return !readsInput(g, args) && !interacts(name, g, args) && (m == "" || slices.Contains(deafModules, m))
+	case g.Runs != nil && len(g.Runs.After) == 0:
+		return !g.Runs.Input
+	}
+	if _, of, cross := strings.Cut(name, "-linux-"); cross { // x86_64-linux-gnu-gcc
+		_, name, _ = strings.Cut(of, "-")
+	}
+	return slices.Contains(deaf, name) || slices.Contains(deaf, strings.TrimRight(name, "0123456789.-"))
+}
+
+// relays are wrappers that give what they read to what they start, at a terminal of their own.
+var relays = []string{"script", "unbuffer", "rlwrap", "sudo", "su", "xvfb-run"}
+
+// alsoReads says of a shell's argument that it has that go on with its input after the script that it is given.
+func alsoReads(arg string) bool {
+	short := len(arg) > 1 && len(arg) < 10 && arg[0] == '-' && arg[1] != '-'
+	return short && strings.ContainsAny(arg, "sC") || strings.HasPrefix(arg, "--init-command")
+}
+
+// takesInput says whether an argument has a program take in its standard input.
+func takesInput(arg string) bool {
+	_, value, _ := strings.Cut(arg, "=")
+	if len(arg) == 3 && arg[0] == '-' { // -f-
+		value = arg[2:]
+	}
+	return arg == "-" || value == "-" || isInput(arg) || isInput(value) || isInput(strings.TrimPrefix(arg, "@")) || len(arg) > 2 && arg[0] == '-' && isInput(arg[2:])
+}
+
+// given is what an interpreter is given to run: a module, a name, or neither if the program itself is among
+// its arguments, or comes by its input.
+type given struct {
+	options      []string // before that
+	module, name string
+}
+
+// givenTo takes an interpreter's arguments apart as far as its program.
+func givenTo(g *program, args []word) (out given) {
+	by := "" // the option whose value is a module
+	if g.Runs != nil {
+		by = g.Runs.Module
+	}
+	for i := 0; i < len(args); i++ {
+		opt, last := args[i].text, i+1 == len(args)
+		switch value, attached := strings.CutPrefix(opt, by); {
+		case !strings.HasPrefix(opt, "-"):
+			out.name = opt
+			return out
+		case by != "" && attached:
+			if out.module = value; value == "" && !last {
+				out.module = args[i+1].text
+			}
+			return out
+		case slices.Contains(g.Values, opt) && !slices.Contains(g.Flags, opt):
+			return out
+		case slices.Contains(g.Values, opt):
+			i++
+		case len(opt) > 2 && opt[1] != '-' && slices.Contains(g.Values, opt[:2]): // its value attached
+		default:
+			out.options = append(out.options, opt)
+		}
+	}
+	return out
+}
+
+// interacts says whether an interpreter, which is called so, goes on with its input after its program, or lets
+// that be debugged.
+func interacts(name string, g *program, args []word) bool {
+	to := givenTo(g, args)
+	return to.name == "inspect" || to.name == "debug" || slices.ContainsFunc(to.options, func(opt string) bool { // node's
+		switch {
+		case strings.HasPrefix(opt, "--"):
+			return opt == "--interactive" || strings.HasPrefix(opt, "--inspect")
+		case strings.HasPrefix(name, "perl"): // -i edits files in place
+			return strings.Contains(opt, "d")
+		case strings.HasPrefix(name, "php"):
+			return strings.Contains(opt, "a")
+		}
+		return strings.Contains(opt, "i")
+	})
+}
+
+// interpreted is the program that an interpreter is given by its name, and whether that is one of a module,
+// which it looks for in several folders; "" for none.
+func interpreted(argv []string, program string) (name string, searched bool) {
+	g := grammarOf(names(argv[0], program))
+	if !g.Interpreter {
+		return "", false
+	}
+	to := givenTo(g, words(argv[1:]))
+	return cmp.Or(to.module, to.name), to.module != ""
+}
+
+// IsShell says whether a file is called as a shell is.
+func IsShell(file string) bool { return grammarOf(names(file)).Shell }

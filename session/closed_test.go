@@ -1,0 +1,131 @@
+package session_test
+
+import (
+	"cmp"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+)
+
+// An approval covers what descends from a program only as long as nobody outside of what was approved can
+// tell it what to do. What each of these does to get past that is asked about.
+
+// What a program is told at a terminal that the agent made isn't in what was approved, however it has that.
+func TestTypedIntoAnApprovedProgram(t *testing.T) {
+	t.Parallel()
+	for how, child := range map[string]string{
+		"its own":        "",
+		"without orders": "os.fork() and (os.wait(), os._exit(0)); os.setsid(); os.dup2(os.open('/dev/null', 0), 0)", // pagers and editors read keys from where they write
+		"another's":      "os.fork() and (os.wait(), os._exit(0)); os.setsid()",
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			for _, program := range []string{"python3", "less"} {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skip(err)
+				}
+			}
+			w := begin(t, api.ModeStep, map[string]string{"text": "a\n", "agent.py": `
+import os, pty, select
+pid, fd = pty.fork()
+if pid == 0:
+    ` + cmp.Or(child, "pass") + `
+    os.environ.update(TERM="xterm", LESS="")
+    os.execvp("less", ["less", "text"])
+said = b""
+while b"END" not in said and b"text" not in said:
+    said += os.read(fd, 1024)
+while True:
+    try:
+        os.write(fd, b"!touch made\n\n")
+        while select.select([fd], [], [], 1)[0]:
+            os.read(fd, 1024)
+    except OSError:
+        break
+`}, "python3", "agent.py")
+			q := w.approves(w.asks(api.Question{}, "less text"))
+			q = w.asks(q, "touch made")
+			if q.Subject != api.SubjectNested || !strings.Contains(q.Rule, "which others than action 1 may have told to") {
+				t.Errorf("it is asked as %s: %s", q.Subject, q.Rule)
+			}
+			w.untouched("made")
+			w.ends()
+		})
+	}
+}
+
+// A signal that an approved program handles is an order.
+func TestSignalToAnApprovedProgram(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{
+		"agent.pl": `
+unless ($child = fork) { exec "perl", "child.pl"; exit 1 }
+sleep 1 until -e "ready";
+for (USR1, HUP, STOP) { open F, ">", "/tmp/" . (kill($_, $child) ? "sent" : "refused") . $_ }
+kill TERM, $child;
+waitpid $child, 0;
+sleep 60;
+`,
+		"child.pl": `$SIG{USR1} = sub { open F, ">", "told" }; open F, ">", "ready"; 1 while sleep 1;`,
+	}, "perl", "agent.pl")
+	w.approves(w.asks(api.Question{}, "perl child.pl"))
+	w.happened("the refusal", func(e api.Event) bool {
+		return e.Kind == "note" && strings.Contains(e.Note.Text, "perl tried to send SIGUSR1 to the approved program perl")
+	})
+	end := w.happened("the end of the child", func(e api.Event) bool { return e.Kind == "action.ended" && e.Action.N == 1 })
+	if s := end.Action.Exit.Signal; s != "SIGTERM" && s != "SIGHUP" {
+		t.Errorf("it ended by %q", s)
+	}
+	w.untouched("told")
+	w.ends()
+}
+
+// What serves others once the action is over starts what they say.
+func TestServerOutlivesItsAction(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{
+		"agent.pl": `
+use IO::Socket::UNIX;
+system "perl", "server.pl";
+sleep 1;
+my $s = IO::Socket::UNIX->new(Peer => "/tmp/socket") or die $!;
+print $s "touch made\n";
+close $s;
+sleep 60;
+`,
+		"server.pl": `
+use IO::Socket::UNIX;
+my $l = IO::Socket::UNIX->new(Local => "/tmp/socket", Listen => 1) or die $!;
+exit if fork;
+while (my $c = $l->accept) { chomp(my $line = <$c>); system split " ", $line }
+`,
+	}, "perl", "agent.pl")
+	q := w.approves(w.asks(api.Question{}, "perl server.pl"))
+	q = w.asks(q, "touch made")
+	if q.Subject != api.SubjectNested || !strings.Contains(q.Rule, "perl, which serves others and isn't led by what was approved any more") {
+		t.Errorf("it is asked as %s: %s", q.Subject, q.Rule)
+	}
+	w.untouched("made")
+	w.ends()
+}
+
+// An edit that never rests is asked about as it is.
+func TestRestlessEditIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{"agent.pl": `open F, ">", "made"; select F; $| = 1; while (1) { print "x"; select undef, undef, undef, 0.01 }`}, "perl", "agent.pl")
+	if q := w.asks(api.Question{}, "edit"); q.Subject != api.SubjectEdit {
+		t.Errorf("it is asked as %s", q.Subject)
+	}
+	w.ends()
+}
+
+// ends ends the session.
+func (w *world) ends() {
+	w.Helper()
+	if _, err := w.Kill(w.Context()); err != nil {
+		w.Error(err)
+	}
+	<-w.Done()
+}
