@@ -93,6 +93,8 @@ func TestSignals(t *testing.T) {
 	if b.out.String() != want {
 		t.Errorf("it said %q, want %q", b.out.String(), want)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if len(asked) != 7 {
 		t.Fatalf("asked about %+v", asked)
 	}
