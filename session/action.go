@@ -136,7 +136,7 @@ func (a *action) hears(x *judge.Exec) {
 func (a *action) relayed(by []uint64) bool {
 	told := len(a.passes) > maxPassing
 	from := make(map[uint64]bool)
-	for more := true; more; {
+	for more := !told; more; {
 		more = false
 		for _, p := range a.passes {
 			if p.out || slices.ContainsFunc(p.hears, func(h uint64) bool { return from[h] }) {

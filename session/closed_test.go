@@ -45,13 +45,7 @@ while True:
     except OSError:
         break
 `}, "python3", "agent.py")
-			q := w.approves(w.asks(api.Question{}, "less text"))
-			q = w.asks(q, "touch made")
-			if q.Subject != api.SubjectNested || !strings.Contains(q.Rule, "which others than action 1 may have told to") {
-				t.Errorf("it is asked as %s: %s", q.Subject, q.Rule)
-			}
-			w.untouched("made")
-			w.ends()
+			w.isAskedAbout("less text", "which others than action 1 may have told to")
 		})
 	}
 }
@@ -102,13 +96,7 @@ exit if fork;
 while (my $c = $l->accept) { chomp(my $line = <$c>); system split " ", $line }
 `,
 	}, "perl", "agent.pl")
-	q := w.approves(w.asks(api.Question{}, "perl server.pl"))
-	q = w.asks(q, "touch made")
-	if q.Subject != api.SubjectNested || !strings.Contains(q.Rule, "perl, which serves others and isn't led by what was approved any more") {
-		t.Errorf("it is asked as %s: %s", q.Subject, q.Rule)
-	}
-	w.untouched("made")
-	w.ends()
+	w.isAskedAbout("perl server.pl", "perl, which serves others and isn't led by what was approved any more")
 }
 
 // An edit that never rests is asked about as it is.
@@ -118,6 +106,18 @@ func TestRestlessEditIsAskedAbout(t *testing.T) {
 	if q := w.asks(api.Question{}, "edit"); q.Subject != api.SubjectEdit {
 		t.Errorf("it is asked as %s", q.Subject)
 	}
+	w.ends()
+}
+
+// isAskedAbout approves a command, and says that what it is told then to start, touch made, is asked about for
+// this reason, and hasn't happened. It ends the session.
+func (w *world) isAskedAbout(command, why string) {
+	w.Helper()
+	q := w.asks(w.approves(w.asks(api.Question{}, command)), "touch made")
+	if q.Subject != api.SubjectNested || !strings.Contains(q.Rule, why) {
+		w.Errorf("it is asked as %s: %s", q.Subject, q.Rule)
+	}
+	w.untouched("made")
 	w.ends()
 }
 

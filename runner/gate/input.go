@@ -93,11 +93,10 @@ func (g *Gate) input(d procDir, tty int) input {
 
 // terminal is the number of the terminal that a standard stream is, else 0.
 func (d procDir) terminal(fd string) int {
-	var st unix.Stat_t
-	if unix.Fstatat(int(d), "fd/"+fd, &st, 0) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || !isTerminal(st.Rdev) {
-		return 0
+	if st := d.stream(fd, unix.S_IFCHR); isTerminal(st.Rdev) {
+		return numberOf(st.Rdev)
 	}
-	return numberOf(st.Rdev)
+	return 0
 }
 
 // terminals names those of them that aren't the session's own.
@@ -125,12 +124,14 @@ func IsTerminal(list []uint64) bool {
 const unseen = -1
 
 // pipe is the inode of the pipe that a standard stream is, else 0.
-func (d procDir) pipe(fd string) uint64 {
-	var st unix.Stat_t
-	if unix.Fstatat(int(d), "fd/"+fd, &st, 0) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
-		return 0
+func (d procDir) pipe(fd string) uint64 { return d.stream(fd, unix.S_IFIFO).Ino }
+
+// stream looks at a standard stream that is of one type; of others it tells nothing.
+func (d procDir) stream(fd string, kind uint32) (st unix.Stat_t) {
+	if unix.Fstatat(int(d), "fd/"+fd, &st, 0) != nil || st.Mode&unix.S_IFMT != kind {
+		return unix.Stat_t{}
 	}
-	return st.Ino
+	return st
 }
 
 // sameInput says that the standard input and the terminal of a new image are those that were shown. Nobody shares its
