@@ -19,28 +19,39 @@ type evaluated struct {
 	noted   bool
 }
 
+// Told is the line that a shell is told to run, where its options say no more than that, and
+// what it reads first as a login or an interactive shell.
+func Told(argv []string) (line string, first []string, ok bool) {
+	if len(argv) < 3 || !slices.Contains([]string{"bash", "zsh", "sh", "dash"}, path.Base(argv[0])) {
+		return "", nil, false
+	}
+	flags, line := strings.Join(argv[1:len(argv)-1], " "), argv[len(argv)-1]
+	if !slices.Contains([]string{"-c", "-c -l", "-l -c", "-lc", "-i -c", "--norc --noprofile -c"}, flags) || strings.TrimSpace(line) == "" || strings.Trim(line[:1], "-+") == "" {
+		return "", nil, false
+	}
+	if strings.ContainsAny(flags, "li") && !strings.HasPrefix(flags, "--") {
+		first = startup(path.Base(argv[0]))
+	}
+	return line, first, true
+}
+
 // evaluates is peel for such a script.
 func evaluates(agent string, argv []string) (Peeled, bool) {
-	if len(argv) < 3 || !slices.Contains([]string{"bash", "zsh"}, path.Base(argv[0])) {
+	script, first, ok := Told(argv)
+	if !ok {
 		return Peeled{}, false
 	}
-	flags, script := strings.Join(argv[1:len(argv)-1], " "), argv[len(argv)-1]
-	if !slices.Contains([]string{"-c", "-c -l", "-l -c", "-lc"}, flags) || len(script) > maxBytes || nests(script) > maxNests {
-		return Peeled{}, false
+	plain := Peeled{Line: script, Argv: []string{argv[0], "-c", script}, Wrapped: true, Startup: first}
+	if !slices.Contains([]string{"bash", "zsh"}, path.Base(argv[0])) || len(script) > maxBytes || nests(script) > maxNests {
+		return plain, true
 	}
 	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
-	if err != nil || len(file.Stmts) != 1 {
-		return Peeled{}, false
-	}
 	e := evaluated{agent: agent, src: script}
-	if !e.follows(file.Stmts[0]) || strings.TrimSpace(e.line) == "" {
-		return Peeled{}, false
+	if err != nil || len(file.Stmts) != 1 || !e.follows(file.Stmts[0]) || strings.TrimSpace(e.line) == "" {
+		return plain, true
 	}
-	out := Peeled{Line: e.line, Argv: []string{argv[0], "-c", e.line}, Wrapped: true, Sources: e.sources}
-	if strings.Contains(flags, "l") {
-		out.Startup = startup(path.Base(argv[0]))
-	}
-	return out, true
+	plain.Line, plain.Argv, plain.Sources = e.line, []string{argv[0], "-c", e.line}, e.sources
+	return plain, true
 }
 
 // follows says whether a statement is of such a script, in the order in which it runs.

@@ -196,7 +196,6 @@ func TestAnyArguments(t *testing.T) {
 				f := BuiltinProfiles().Named("claude")
 				f.Peel(argv)
 				f.Root(argv)
-				f.Housekeeping(c)
 				f.Self(c)
 				f.Args(argv)
 			}

@@ -8,34 +8,6 @@ import (
 	"stepbox/session/e2e/must"
 )
 
-// TestHooksAreHousekeeping: the shell that Codex runs its hooks in is housekeeping, with
-// these arguments and as long as nothing that it reads was written.
-func TestHooksAreHousekeeping(t *testing.T) {
-	p := BuiltinProfiles().Named("codex")
-	none := func(string) bool { return false }
-	for script, want := range map[string]bool{
-		"/run/stepbox/bin/stepbox hook codex PreToolUse":            true,
-		"/run/stepbox/bin/stepbox hook codex PreToolUse; rm -rf .":  false,
-		"/run/stepbox/bin/stepbox hook codex PreToolUse && true":    false,
-		"/run/stepbox/bin/stepbox hook codex $(rm -rf .)":           false,
-		"/run/stepbox/bin/../bin/stepbox hook codex PreToolUse":     false,
-		"/run/stepbox/bin/stepbox run -- sh":                        false,
-		"/run/stepbox/bin/stepbox  hook codex PreToolUse\nrm -rf .": false,
-	} {
-		for _, flag := range []string{"-c", "-lc"} {
-			c := Command{Argv: []string{"/bin/bash", flag, script}, Program: "/usr/bin/bash", Home: "/home/x", Wrote: none}
-			if got := p.Housekeeping(c) != nil; got != want {
-				t.Errorf("bash %s %q is housekeeping: %v", flag, script, got)
-			}
-		}
-	}
-	c := Command{Argv: []string{"bash", "-lc", "/run/stepbox/bin/stepbox hook codex PreToolUse"}, Program: "/usr/bin/bash", Home: "/home/x"}
-	c.Wrote = func(file string) bool { return file == "/home/x/.profile" }
-	if p.Housekeeping(c) != nil {
-		t.Error("a shell that reads what the agent wrote is housekeeping")
-	}
-}
-
 // TestHookFiles: what an agent reads of its hooks is what it can read, and names no
 // program but Stepbox's.
 func TestHookFiles(t *testing.T) {

@@ -111,7 +111,7 @@ func (f *wrapFile) compile() (w wrap, bad Problems) {
 }
 
 // Peel takes off what the agent puts around its commands, if it is exactly what
-// the profile knows, or by what it does no more than that, see evaluated. What it returns is never less than what runs: text that
+// the profile knows, or by what it does no more than that: a shell with its line, and see evaluated. What it returns is never less than what runs: text that
 // isn't known before it runs, an odd quote or a file elsewhere leaves the
 // command as it is.
 func (p *Profile) Peel(argv []string) Peeled {

@@ -137,7 +137,7 @@ type Judgement struct {
 	Verdict Verdict
 	Rule    string // what gave the verdict, in words
 	Where          // that stands
-	Origin  Origin // of that layer
+	Origin  Origin // of that layer; of a command Given where all of it is allowed by such rules, else Standing
 	Parts   []Part // the simple commands in it, in order; none for hosts
 	// NestedAllowed says that a rule allows what the command starts, too.
 	NestedAllowed bool
@@ -305,6 +305,7 @@ type finding struct {
 	Where
 	nested bool
 	pushes bool
+	given  bool // the rule is one that the person gave for this session, and allows
 }
 
 func askFor(why string) *finding { return &finding{verdict: Ask, rule: why} }
@@ -315,6 +316,7 @@ func (f finding) or(g finding) finding {
 	}
 	f.nested = f.nested && g.nested
 	f.pushes = f.pushes || g.pushes
+	f.given = f.given && g.given
 	return f
 }
 
@@ -375,7 +377,7 @@ func (j *judging) weigh(v *invocation) finding {
 			case found == nil && r.Verdict == Ask && !r.about(v, false):
 				guess = l
 			}
-			found = &finding{r.Verdict, r.String(), Where{l.Name, r.File, r.Line}, r.Nested, false}
+			found = &finding{r.Verdict, r.String(), Where{l.Name, r.File, r.Line}, r.Nested, false, r.Verdict == Allow && l.Origin == Given}
 			if r.Verdict == Deny {
 				return *found
 			}
@@ -404,6 +406,7 @@ type judging struct {
 	parts  []Part
 	nested []bool
 	pushes bool
+	others bool // not all parts are allowed by rules that the person gave
 	depth  int
 	steps  int
 	work   int // that asking the rules took, see maxWork
@@ -424,6 +427,7 @@ func (j *judging) add(text string, ws []word, f finding) {
 	j.parts = append(j.parts, Part{text, f.verdict, f.rule, f.Where, ws})
 	j.nested = append(j.nested, f.nested)
 	j.pushes = j.pushes || f.pushes
+	j.others = j.others || !f.given
 }
 
 func (j *judging) judgement() Judgement {
@@ -433,8 +437,11 @@ func (j *judging) judgement() Judgement {
 			out.Verdict, out.Rule, out.Where = p.Verdict, p.Rule, p.Where
 		}
 	}
-	if out.Verdict == Ask {
+	switch {
+	case out.Verdict == Ask:
 		out.Uncounted = j.more
+	case out.Verdict == Allow && len(j.parts) > 0 && !j.others:
+		out.Origin = Given
 	}
 	return out
 }

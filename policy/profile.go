@@ -20,7 +20,6 @@ type Profile struct {
 	file  profileFile
 	hosts []NetRule
 	ask   []Asking
-	keep  []upkeep
 	wraps []wrap
 	roots []Rule
 }
@@ -54,10 +53,9 @@ type profileFile struct {
 	Network []netFile `yaml:"network"`
 	Ask     askFile   `yaml:"ask"` // as in a policy
 	// Roots are programs to whom the agent, or a person, feeds commands.
-	Roots        textList     `yaml:"roots"`
-	Housekeeping []upkeepFile `yaml:"housekeeping"`
-	Wrappers     []wrapFile   `yaml:"wrappers"`
-	Brings       bringsFile   `yaml:"brings"` // what comes along of the person's home
+	Roots    textList   `yaml:"roots"`
+	Wrappers []wrapFile `yaml:"wrappers"`
+	Brings   bringsFile `yaml:"brings"` // what comes along of the person's home
 }
 
 // hooksFile is where an agent reads what its hooks and MCP servers are.
@@ -268,13 +266,6 @@ func (p *Profile) compile(file string) (bad Problems) {
 	}
 	if p.ask, bad = f.Ask.asking(&Layer{Name: p.layerName(), File: file}); bad != nil {
 		return bad
-	}
-	for i := range f.Housekeeping {
-		k, bad := f.Housekeeping[i].compile()
-		if bad != nil {
-			return bad
-		}
-		p.keep = append(p.keep, k)
 	}
 	for i := range f.Wrappers {
 		w, bad := f.Wrappers[i].compile()

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"reflect"
 	"slices"
@@ -78,13 +76,10 @@ func TestProfilesParse(t *testing.T) {
 	for in, want := range map[string]string{
 		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«commands»'}\n":             "fixed text behind them",
 		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«commands x»;«path /x»'}\n": "fixed text behind them",
-		"name: x\nshel: y\n":                                       `f.yaml:2:1: there is no key "shel"`,
-		"agent: true\n":                                            "needs a name",
-		"name: x\nhosts:\n  - a.com:0\n":                           "f.yaml:3:5",
-		"name: x\nmatch:\n  paths: ['[']\n":                        "f.yaml:3:12",
-		"name: x\nhousekeeping:\n  - run: git [\n":                 "f.yaml:3:14",
-		"name: x\nhousekeeping:\n  - run: git\n    program: any\n": `can only be "self"`,
-		"name: x\nhousekeeping:\n  - run: sh -c *\n    script: {holes: ['(a)(b)']}\n":         "a hole has one group",
+		"name: x\nshel: y\n":                `f.yaml:2:1: there is no key "shel"`,
+		"agent: true\n":                     "needs a name",
+		"name: x\nhosts:\n  - a.com:0\n":    "f.yaml:3:5",
+		"name: x\nmatch:\n  paths: ['[']\n": "f.yaml:3:12",
 		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'eval «payload!'}\n":     "a hole isn't closed",
 		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: 'ls'}\n":                 "one payload",
 		"name: x\nwrappers:\n  - {shells: [sh], flags: [-c], script: '«path x»«payload!»'}\n": "absolute paths",
@@ -236,202 +231,6 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// What gemini 0.61.0, qwen 0.15.10 and copilot 1.0.102 ran unasked at their starts
-// and between tool calls, and what is like it and isn't.
-func TestHousekeepingOfOthers(t *testing.T) {
-	gemini, qwen, pilot := BuiltinProfiles().Named("gemini"), BuiltinProfiles().Named("qwen"), BuiltinProfiles().Named("copilot")
-	sh := func(s string) Command { return Command{Argv: []string{"/bin/sh", "-c", s}, Program: "/usr/bin/dash"} }
-	run := func(s string) Command {
-		return Command{Argv: strings.Fields(s), Program: "/usr/bin/" + strings.Fields(s)[0]}
-	}
-	bash := func(s string) Command { return Command{Argv: []string{"bash", "-c", s}, Program: "/usr/bin/bash"} }
-	const commit = "ab3461b01833801c9501150d24320a3d64408ffe"
-	rg := func(args ...string) Command { return Command{Argv: append([]string{qwenRg}, args...), Program: qwenRg} }
-	for _, c := range []struct {
-		p    *Profile
-		c    Command
-		want bool
-	}{
-		{gemini, run("git rev-parse --git-common-dir"), true},
-		{gemini, sh("command -v antigravity"), true},
-		{gemini, sh("command -v git; evil"), false},
-		{gemini, sh("command -v `evil`"), false},
-		{gemini, sh("ps -o comm= -p $PPID"), true},
-		{gemini, run("git rev-parse --absolute-git-dir"), true},
-		{gemini, sh("xdpyinfo 2>/dev/null | grep 'depth of root window' | awk '{ print $5 }'"), true},
-		{gemini, sh("lspci -vvv  2>/dev/null"), true},
-		{gemini, sh("lspci -vvv  2>/dev/null; evil"), false},
-		{gemini, sh("command -v $(evil)"), false},
-		{gemini, run("git grep --untracked -n -E --ignore-case def"), false}, // its tool: the model asked for it
-		{qwen, sh("command -v zeditor"), true},
-		{qwen, sh("git rev-parse --abbrev-ref HEAD"), true},
-		{qwen, sh("ps -o ppid=,command= -p 32"), true},
-		{qwen, sh("ps -o ppid=,command= -p 32; evil"), false},
-		{qwen, sh("ps -o ppid=,command= -p $(evil)"), false},
-		{qwen, rg("--version"), true},
-		{qwen, rg("--json", "--no-messages", "--ignore-case", "--regexp", "def", "--threads", "4", "/p"), true},
-		{qwen, rg("--pre", "./evil", "x"), false},
-		{qwen, Command{Argv: []string{"rg", "x"}, Program: "/p/rg"}, false},
-		{pilot, run("git --no-optional-locks -c core.fsmonitor=false rev-parse --verify --quiet HEAD^{commit}"), true},
-		{pilot, run("git --no-optional-locks -C /p -c core.fsmonitor=false remote -v"), true},
-		{pilot, run("git --no-optional-locks -c core.fsmonitor=./evil remote -v"), false},
-		{qwen, run("git rev-parse HEAD"), true},
-		{qwen, bash("git diff --find-renames --numstat " + commit + "~1 " + commit), true},
-		{qwen, bash("git diff --find-renames --numstat " + commit + "~1 " + commit + "; evil"), false},
-		{qwen, bash("git diff --find-renames --numstat --output=x " + commit), false},
-		{qwen, run("git show ab3461b:calc.py"), true},
-		{qwen, run("git show --output=x:y"), false},
-		{qwen, run("git notes --ref=refs/notes/ai-attribution add -f -m {} ab3461b"), false}, // writes
-		{pilot, run("git --no-optional-locks -c core.fsmonitor=false rev-list --timestamp --max-count=1000 --min-age=1795728844 e00800b..76324f2"), true},
-		{pilot, run("git --no-optional-locks -c core.fsmonitor=false merge-base --is-ancestor e00800b 76324f2"), true},
-		{pilot, run("git --no-optional-locks -c core.fsmonitor=false status --porcelain --ignore-submodules --untracked-files=normal"), true},
-		{pilot, run("git --no-optional-locks -c core.fsmonitor=./evil status --porcelain --ignore-submodules --untracked-files=normal"), false},
-		{pilot, run("git --no-optional-locks -c core.fsmonitor=false rev-parse --show-toplevel"), true},
-		{pilot, run("pgrep -P 21"), true},
-		{BuiltinProfiles().Named("crush"), run("git status --short"), true},
-		{BuiltinProfiles().Named("crush"), run("git status"), false},
-		{BuiltinProfiles().Named("aider"), run("git cat-file --batch-check"), true},
-		{BuiltinProfiles().Named("aider"), run("git commit -m x"), false},
-	} {
-		if got := c.p.Housekeeping(c.c) != nil; got != c.want {
-			t.Errorf("%s %q: %v", c.p.Name, c.c.Argv, got)
-		}
-	}
-	// What they set for themselves when they start again leaves the shell's own
-	// programs part of it.
-	for _, c := range []struct {
-		p   *Profile
-		env string
-	}{{gemini, "GEMINI_CLI_NO_RELAUNCH=true"}, {qwen, "QWEN_CODE_NO_RELAUNCH=true"}} {
-		with := func(env string) bool {
-			shell := sh("ps -o comm= -p $PPID")
-			shell.Env = []string{env}
-			return c.p.Housekeeping(shell).Children
-		}
-		if !with(c.env) || with("BASH_ENV=/p/evil") {
-			t.Errorf("%s: what a shell starts isn't judged by its variables", c.p.Name)
-		}
-	}
-}
-
-func TestHousekeeping(t *testing.T) {
-	claude, codex, pi := BuiltinProfiles().Named("claude"), BuiltinProfiles().Named("codex"), BuiltinProfiles().Named("pi")
-	git := func(s string) Command { return Command{Argv: strings.Fields("git " + s), Program: "/usr/bin/git"} }
-	for _, c := range []struct {
-		p    *Profile
-		c    Command
-		want bool
-	}{
-		{claude, git("--no-optional-locks status --short"), true},
-		{claude, Command{Argv: []string{"/usr/bin/git", "config", "--get", "remote.origin.url"}, Program: "/usr/bin/git"}, true},
-		{claude, git("-c core.hooksPath=/dev/null -c core.fsmonitor= -C /p ls-files --error-unmatch -- :(icase)x"), true},
-		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false rev-parse HEAD"), true},
-		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false symbolic-ref --quiet refs/remotes/origin/HEAD"), true},
-		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false symbolic-ref --quiet HEAD refs/heads/x"), false}, // writes
-		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false status --porcelain=v2 --branch --no-ahead-behind --ignore-submodules=dirty"), true},
-		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false config --null --get-regexp ^(remote\\.|url\\.)"), true},
-		{codex, git("-c safe.bareRepository=explicit -c core.hooksPath=/dev/null -c core.fsmonitor=false config --null x y"), false},
-		{pi, git("--no-optional-locks symbolic-ref --quiet --short HEAD"), true},
-		{pi, git("--no-optional-locks symbolic-ref HEAD refs/heads/x"), false}, // writes
-		{pi, Command{Argv: []string{"rg", "--version"}, Program: "/usr/bin/rg"}, true},
-		{pi, Command{Argv: []string{"rg", "x"}, Program: "/usr/bin/rg"}, false},
-		{pi, Command{Argv: []string{"rg", "--version"}, Program: "/home/me/.pi/agent/bin/rg"}, false},
-		{codex, Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}, true},
-		{claude, Command{Argv: []string{"which", "uv"}, Program: "/usr/bin/which.debianutils"}, true},
-		{claude, Command{Argv: []string{"bash", "-c", "env"}, Program: "/usr/bin/bash"}, true},
-		{claude, Command{Argv: []string{"/usr/bin/xdg-mime", "default", "claude-code-url-handler.desktop", "x-scheme-handler/claude-cli"}, Program: "/usr/bin/xdg-mime"}, true},
-		{claude, Command{Argv: []string{"/usr/bin/xdg-mime", "default", "evil.desktop", "x-scheme-handler/https"}, Program: "/usr/bin/xdg-mime"}, false},
-		{claude, Command{Argv: []string{"rg", "--no-config", "--files", "/p"}, Program: claudeFile}, true},
-		// Another program by that name, wherever it is.
-		{claude, Command{Argv: []string{"git", "--no-optional-locks", "status", "--short"}, Program: "/p/git"}, false},
-		{claude, Command{Argv: []string{"git", "--no-optional-locks", "status", "--short"}, Program: "/usr/bin/rm"}, false},
-		{claude, Command{Argv: []string{"git", "--no-optional-locks", "status", "--short"}}, false},
-		{claude, Command{Argv: []string{"./git", "--no-optional-locks", "status", "--short"}, Program: "/usr/bin/git"}, false},
-		{claude, Command{Argv: []string{"git", "--no-optional-locks", "status", "--short"}, Program: "/usr/bin/git", Written: true}, false},
-		{claude, Command{Argv: []string{"rg", "x"}, Program: "/usr/bin/sh"}, false},
-		// More than it does.
-		{claude, git("--no-optional-locks status --short x"), false},
-		{claude, git("-c core.fsmonitor=./evil status --short"), false},
-		{claude, git("config user.name evil"), false},
-		{claude, git("push"), false},
-		{claude, git("-c core.hooksPath=/dev/null -c core.fsmonitor= -C /p clean -fdx"), false},
-		{claude, Command{Argv: []string{"rg", "--pre", "./evil", "x"}, Program: claudeFile}, false},
-		{claude, Command{Argv: []string{"rg", "--pre=./evil", "x"}, Program: claudeFile}, false},
-		{claude, Command{Argv: []string{"rg", "-nz", "x"}, Program: claudeFile}, false},
-		{claude, Command{Argv: []string{"bash", "-c", "env; evil"}, Program: "/usr/bin/bash"}, false},
-		{claude, Command{Argv: []string{"bash", "-c", "-l", "evil"}, Program: "/usr/bin/bash"}, false},
-		{claude, Command{Argv: []string{"bash", "-c", "evil", "env"}, Program: "/usr/bin/bash"}, false},
-		{claude, Command{Argv: []string{"sh", "-c", "ps aux"}, Program: "/usr/bin/dash"}, false},
-		{BuiltinProfiles().Named("generic"), git("--no-optional-locks status --short"), false},
-		{claude, Command{}, false},
-	} {
-		if got := c.p.Housekeeping(c.c) != nil; got != c.want {
-			t.Errorf("%s %q %s: %v", c.p.Name, c.c.Argv, c.c.Program, got)
-		}
-	}
-	if claude.Housekeeping(git("--no-optional-locks status --short")).Children {
-		t.Error("git may be made to run programs by a repository")
-	}
-	starts := claude.Housekeeping(Command{Argv: []string{"bash", "-c", "env"}, Program: "/usr/bin/bash"}).Starts
-	for file, want := range map[string]bool{"/usr/bin/env": true, "/usr/bin/rm": false, "/p/env": false, "/usr/bin/busybox": true} {
-		if starts(file, "env") != want {
-			t.Errorf("it starts %s: %v", file, !want)
-		}
-	}
-	if starts("/usr/bin/busybox", "rm") {
-		t.Error("one program of many was taken for another")
-	}
-	if !codex.Housekeeping(Command{Argv: []string{"lsb_release", "-a"}, Program: "/usr/bin/lsb_release"}).Children {
-		t.Error("lsb_release is a script")
-	}
-}
-
-// A known script is recognised whatever its file names are, but not when a file
-// name brings commands with it, or it reads a file that the agent wrote.
-func TestHousekeepingScript(t *testing.T) {
-	sum := sha256.Sum256([]byte("F=\nsource ~/.rc; declare -f > $F\n"))
-	p, err := ParseProfile("f.yaml", []byte("name: x\nhousekeeping:\n  - run: bash -c *\n    script:\n      holes: ['F=(/[a-z/.]+)\\n']\n      sha256: ["+hex.EncodeToString(sum[:])+"]\n    reads: [.rc]\n"))
-	must.OK(t, err)
-	is := func(script string, wrote string) bool {
-		return p.Housekeeping(Command{Argv: []string{"bash", "-c", script}, Program: "/bin/bash", Home: "/home/me", Wrote: func(f string) bool { return f == wrote }}) != nil
-	}
-	if !is("F=/tmp/x\nsource ~/.rc; declare -f > $F\n", "") {
-		t.Error("it should be recognised")
-	}
-	for _, s := range []string{"F=/tmp/x; rm -rf .\nsource ~/.rc; declare -f > $F\n", "F=/tmp/x\nsource ~/.rc; declare -f > $F\nrm -rf .\n", "F=$(rm)\nsource ~/.rc; declare -f > $F\n", "F=\nF=/x\nsource ~/.rc; declare -f > $F\n", ""} {
-		if is(s, "") {
-			t.Errorf("%q is another script", s)
-		}
-	}
-	if is("F=/tmp/x\nsource ~/.rc; declare -f > $F\n", "/home/me/.rc") {
-		t.Error("the agent wrote what it reads")
-	}
-	if is("F=/tmp/x\nsource ~/.rc; declare -f > $F\n", "/bin/bash") {
-		t.Error("the agent wrote the shell")
-	}
-}
-
-// What a known script reads is in the agent's home: who names another folder
-// could have anything read and defined for the commands after it.
-func TestHousekeepingReadsItsHomeOnly(t *testing.T) {
-	claude := BuiltinProfiles().For([]string{"claude"}, "")
-	for i := range claude.keep {
-		u := &claude.keep[i]
-		if u.Script == nil || len(u.holes) == 0 {
-			continue
-		}
-		script := func(home string) string { return "\n      source \"" + home + "/.bashrc\" < /dev/null\n" }
-		if u.sum(script("/home/me"), "/home/me") != u.sum(script("/home/you"), "/home/you") {
-			t.Error("where the home is makes it another script")
-		}
-		for _, other := range []string{"/tmp/evil", "/home/me/../../tmp", "/home/me/sub"} {
-			if u.sum(script(other), "/home/me") == u.sum(script("/home/me"), "/home/me") {
-				t.Errorf("it may read %s/.bashrc", other)
-			}
-		}
-	}
-}
-
 func claudeWrapped(payload string) string {
 	return "source /home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh 2>/dev/null || true && shopt -u extglob 2>/dev/null || true && eval " + payload + " < /dev/null && pwd -P >| /tmp/claude-1a2b-cwd"
 }
@@ -460,7 +259,7 @@ func TestPeelCommands(t *testing.T) {
 		strings.Replace(geminiWrapped("ls"), "/tmp/gemini-shell-QGWJyU", "/tmp/gemini-shell-x/../../p", 1),
 		strings.Replace(geminiWrapped("ls"), "/tmp/gemini-shell-QGWJyU/bgpids.tmp", "$(rm -rf .)", 1),
 	} {
-		if got := gemini.Peel([]string{"/usr/bin/bash", "-c", script}); got.Wrapped {
+		if got := gemini.Peel([]string{"/usr/bin/bash", "-c", script}); got.Wrapped && got.Line != script {
 			t.Errorf("%q: peeled to %q", script, got.Line)
 		}
 	}
@@ -476,7 +275,7 @@ func FuzzPeelCommands(f *testing.F) {
 	f.Fuzz(func(t *testing.T, commands string) {
 		script := geminiWrapped(commands)
 		got := p.Peel([]string{"/bin/bash", "-c", script})
-		if !got.Wrapped {
+		if !got.Wrapped || got.Line == script {
 			return
 		}
 		if got.Line != commands {
@@ -501,7 +300,7 @@ func TestPeel(t *testing.T) {
 	for _, c := range []struct {
 		p    *Profile
 		argv []string
-		line string // "" is not peeled
+		line string // "" is not peeled, or to the whole script
 		src  []string
 	}{
 		{claude, []string{"/bin/bash", "-c", claudeWrapped("ls")}, "ls", snapshot},
@@ -534,7 +333,7 @@ func TestPeel(t *testing.T) {
 		{claude, []string{"/bin/bash", "-c", claudeWrapped(`-- rm`)}, "", nil},
 		{claude, []string{"/bin/bash", "-c", claudeWrapped("-x")}, "", nil},
 		{claude, []string{"/bin/bash", "-c", claudeWrapped("ls"), "x"}, "", nil},
-		{claude, []string{"/bin/bash", "-i", "-c", claudeWrapped("ls")}, "", nil},
+		{claude, []string{"/bin/bash", "-i", "-c", claudeWrapped("ls")}, "ls", snapshot},
 		{claude, []string{"/p/notbash", "-c", claudeWrapped("ls")}, "", nil},
 		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "/p/evil.sh", 1)}, "ls", []string{"/p/evil.sh"}}, // named
 		{claude, []string{"/bin/bash", "-c", strings.Replace(claudeWrapped("ls"), "shell-snapshots/", "shell-snapshots/../../p/snapshot-bash-", 1)}, "", nil},
@@ -546,11 +345,12 @@ func TestPeel(t *testing.T) {
 		{codex, []string{"/bin/bash", "-lc", " "}, "", nil},
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/sh", "/bin/bash", "-lc", "ls"}, "", nil}, // another program by that name
 		{codex, []string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/p/evil", "/p/evil", "-lc", "ls"}, "", nil},
-		{BuiltinProfiles().Named("generic"), []string{"/bin/bash", "-c", "ls"}, "", nil},
+		{BuiltinProfiles().Named("generic"), []string{"/bin/bash", "-c", "ls"}, "ls", nil},
 		{claude, nil, "", nil},
 	} {
 		got := c.p.Peel(c.argv)
-		if got.Wrapped != (c.line != "") || got.Wrapped && got.Line != c.line || !slices.Equal(got.Sources, c.src) {
+		peeled := got.Wrapped && (c.line != "" || got.Line != c.argv[len(c.argv)-1])
+		if peeled != (c.line != "") || peeled && got.Line != c.line || !slices.Equal(got.Sources, c.src) {
 			t.Errorf("%q: %+v", c.argv, got)
 		}
 		if !got.Wrapped && (got.Line != Line(c.argv) || !slices.Equal(got.Argv, c.argv)) {
@@ -631,7 +431,7 @@ func TestPeelEvaluated(t *testing.T) {
 		"true":                                                          false,
 	} {
 		got := p.Peel([]string{"/bin/bash", "-c", script})
-		if got.Wrapped != want || want && got.Line != "ls" {
+		if line := map[bool]string{true: "ls", false: script}[want]; !got.Wrapped || got.Line != line {
 			t.Errorf("%s: %v, %q", script, got.Wrapped, got.Line)
 		}
 	}
@@ -654,6 +454,9 @@ func FuzzPeel(f *testing.F) {
 			if got.Line != Line([]string{"/bin/bash", "-c", script}) {
 				t.Fatalf("%q shown as %q", script, got.Line)
 			}
+			return
+		}
+		if got.Line == script {
 			return
 		}
 		file, err := syntax.NewParser().Parse(strings.NewReader(script), "")

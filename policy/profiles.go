@@ -249,7 +249,7 @@ type Saying struct {
 	Pass, Args                    []string
 	Set                           []Variable
 	SignIn                        string // how a person signs in, in words
-	Upkeep, Wrappers              int    // how many kinds
+	Wrappers                      int    // how many kinds
 }
 
 // Says is what the profile says.
@@ -257,7 +257,7 @@ func (p *Profile) Says() Saying {
 	f := &p.file
 	out := Saying{
 		Programs: slices.Clone(f.Match.Programs), Interpreters: slices.Clone(f.Match.Interpreters),
-		Pass: slices.Clone(f.Pass), Args: slices.Clone(f.Args), SignIn: f.SignIn, Upkeep: len(f.Housekeeping), Wrappers: len(f.Wrappers),
+		Pass: slices.Clone(f.Pass), Args: slices.Clone(f.Args), SignIn: f.SignIn, Wrappers: len(f.Wrappers),
 	}
 	for _, t := range f.Match.Paths {
 		out.Paths = append(out.Paths, t.s)

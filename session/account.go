@@ -13,7 +13,6 @@ import (
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/files"
-	"stepbox/session/judge"
 	"stepbox/session/loop"
 )
 
@@ -237,28 +236,12 @@ func (s *Session) touched() {
 	s.quiet.Reset(wait)
 }
 
-// keptUp remembers what the agent's housekeeping wrote. A command that reads it may
-// be here before the news that the housekeeping ended, which comes another way: one
-// that is still about to be asked about is looked at once more.
-func (s *Session) keptUp(w judge.Written) {
-	s.upkeep = append(s.upkeep[max(len(s.upkeep)-maxUpkeep, 0):], w)
-	for _, a := range slices.Clone(s.actions.forming) {
-		if a.forming != nil && a.State == api.ActionHeld && slices.ContainsFunc(a.members, (*judge.Exec).Reads) {
-			a.forming.Stop()
-			s.regard(a, func() { s.weighed(a) })
-		}
-	}
-}
-
 // finish ends an action whose leaders have exited: what it changed is known
 // before it is shown as done.
 func (s *Session) finish(a *action, exit *api.Exit) {
 	s.notBeyond(a)
 	if a.Housekeeping {
 		a.EndedAt, a.Exit = time.Now().UTC(), exit
-		if a.script != "" {
-			s.keptUp(judge.Written{From: a.StartedAt, To: a.EndedAt, Script: a.script})
-		}
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)
 			return
@@ -307,6 +290,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 			s.fail(err)
 		}
 	}
+	a.Housekeeping = a.upkeep()
 	a.shed(&s.roster)
 	s.record(nil, s.actionEvent(a, "ended"))
 	s.countSoon()
@@ -317,6 +301,12 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	if n := len(a.spans); n > 0 && a.spans[n-1].To > t.To && t.Err == nil { // it left something running, which wrote meanwhile
 		s.grow(a)
 	}
+}
+
+// upkeep says whether an action that has just ended was the agent's own upkeep, which is folded away: its
+// own program started it and not a shell, nobody was asked, and it changed and reached nothing.
+func (a *action) upkeep() bool {
+	return a.itself && a.By == "rule" && a.agent == nil && a.question == nil && a.Review == "" && a.Files == 0 && a.LeftRunning == 0 && !a.reached
 }
 
 // keptByRule says why nobody needs to be asked about the changes of an action that

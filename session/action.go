@@ -24,8 +24,8 @@ type action struct {
 	leaders  int             // those that it waits for
 	shown    []shown         // what a person saw and approved
 	children bool            // a rule allows what it starts
-	upkeep   *policy.Upkeep  // of housekeeping
-	script   string          // of housekeeping with children, its last argument
+	itself   bool            // the agent's own program started it, and not a shell
+	reached  bool            // it tried to connect
 	person   bool            // a person approved it
 	into     bool            // hold each program that it starts
 	keeps    bool            // what it changes was approved with it
@@ -160,9 +160,6 @@ func (a *action) outside(x *judge.Exec, by []uint64) bool {
 // maxSeats bounds a job: what joins one that is full is an action of its own.
 const maxSeats = 16
 
-// maxUpkeep bounds what is remembered of the agent's housekeeping.
-const maxUpkeep = 256
-
 // titleOf is an action's, of all that stand in its job.
 func titleOf(seats []seat) string {
 	var lines []string
@@ -182,7 +179,7 @@ func verdictOf(x *judge.Exec, mode api.Mode, hold bool) (api.Verdict, string) {
 	case hold:
 		return api.Ask, "step over: hold the next action"
 	case mode == api.ModeStep && j.Verdict == policy.Allow && j.Origin == policy.Given:
-		return api.Ask, "step mode holds every action; else: " + j.Rule
+		return api.Allow, j.Rule
 	case mode == api.ModeStep:
 		return api.Ask, "step mode holds every action"
 	case mode == api.ModeWatch:

@@ -58,7 +58,7 @@ func TestJudgeAgentsInterpreterIsNoAgent(t *testing.T) {
 		"agent.sh": "sh -c 'cat a; true'\nsh other.sh\ncat b\n", "other.sh": "cat a\n", "a": "x", "b": "x",
 	}, "sh", "agent.sh")
 	var q api.Question
-	for _, title := range []string{"sh -c 'cat a; true'", "sh other.sh", "cat b"} {
+	for _, title := range []string{"cat a; true", "sh other.sh", "cat b"} {
 		q = w.approves(w.asks(q, title))
 	}
 	<-w.Done()

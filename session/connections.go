@@ -54,6 +54,9 @@ func (s *Session) attempted(e api.Event) {
 		}
 		s.unreached(a.Action, cmp.Or(a.Pattern(), a.Host()), why)
 	}
+	if a := s.actions.at(e.Attempt.Action); a != nil {
+		a.reached = true
+	}
 	if e.Attempt.Refused > 0 {
 		s.sayRefused(e.Attempt)
 	}

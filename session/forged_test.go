@@ -92,32 +92,6 @@ sleep 60;
 	}
 }
 
-// Housekeeping whose programs are part of it starts what it is known to start
-// and nothing else, whatever a PATH or a file that a shell reads leads it to.
-func TestJudgeHousekeepingStartsItsOwnOnly(t *testing.T) {
-	t.Parallel()
-	w := begin(t, api.ModeStep, map[string]string{
-		"bin/claude": `#!/usr/bin/perl
-symlink "/usr/bin/perl", "env";
-if (!fork) { open STDIN, "<", "evil"; $ENV{PATH} = "/proc/self/cwd:/usr/bin:/bin"; exec "/bin/bash", "-c", "env"; exit 1 }
-sleep 60;
-`,
-		"victim.txt": "x", "evil": "system('/usr/bin/rm', 'victim.txt');\n",
-	}, "claude")
-	q := w.held(0)
-	if q.Subject == api.SubjectEdit { // on a busy machine the link is noticed first
-		w.must(w.decide(q, api.AnswerKeep))
-		q = w.held(q.ID)
-	}
-	if q.Subject != api.SubjectNested || !strings.Contains(q.Title, "perl") {
-		t.Errorf("held %s %q, want the program that the shell finds", q.Subject, q.Title)
-	}
-	if q.Subject == api.SubjectNested {
-		w.must(w.decide(q, api.AnswerDeny))
-	}
-	w.untouched("victim.txt")
-}
-
 // The kernel makes another command of a script: the rules are for that, too.
 func TestJudgeForgedScript(t *testing.T) {
 	t.Parallel()
@@ -136,9 +110,9 @@ func TestJudgeForgedScript(t *testing.T) {
 func TestJudgeWhatLoadsMore(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]string{
-		"housekeeping": "LD_PRELOAD=./x.so git rev-parse HEAD",
-		"a shell":      "echo : | BASH_ENV=./x bash",
-		"the agent":    "NODE_OPTIONS=--require=./x.js claude --version",
+		"git":       "LD_PRELOAD=./x.so git rev-parse HEAD",
+		"a shell":   "echo : | BASH_ENV=./x bash",
+		"the agent": "NODE_OPTIONS=--require=./x.js claude --version",
 	} {
 		t.Run(name, func(t *testing.T) {
 			again := "#!/bin/sh\n[ -z \"$2$1\" ] || exit 0\n"

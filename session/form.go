@@ -63,7 +63,7 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 		})
 		return
 	}
-	x = s.judge.Newest(x).Beside(s.upkeep)
+	x = s.judge.Newest(x)
 	itself := p != nil && p.proc == procOf(x)
 	denied := x.Judgement.Verdict == policy.Deny
 	switch {
@@ -107,7 +107,7 @@ func (s *Session) arise(x *judge.Exec, parent *process, doubt string) {
 		starter := x.Profile.Starter(x.Argv)
 		s.admit(x, &process{starter: starter, agent: !starter}, "the agent itself: what it starts is judged")
 		return
-	case x.Upkeep != nil:
+	case x.Ours, x.Hook:
 		s.housekeep(x)
 		return
 	}
@@ -129,6 +129,7 @@ func (s *Session) arise(x *judge.Exec, parent *process, doubt string) {
 func (s *Session) form(x *judge.Exec, a *action) {
 	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
 	a.proc = procOf(x)
+	a.itself = s.roster.itself(x) && !policy.IsShell(x.Program.Path)
 	s.actions.hold(a, x)
 	s.actions.forming = append(s.actions.forming, a)
 	s.actions.goesOn(a)
@@ -187,7 +188,7 @@ func (s *Session) regard(a *action, then func()) {
 			more := false // came meanwhile
 			for i, x := range a.members {
 				if y := again[x.Exec]; y != nil {
-					a.members[i] = y.Beside(s.upkeep)
+					a.members[i] = y
 				} else {
 					more = true
 				}

@@ -505,23 +505,6 @@ func TestJudgeChildrenOfARootBeforeItsApproval(t *testing.T) {
 	w.denies("sleep 60", "grep")
 }
 
-// The agent's housekeeping passes unasked; what a repository makes it run doesn't.
-func TestJudgeHousekeepingBringsNothingAlong(t *testing.T) {
-	t.Parallel()
-	w := begin(t, api.ModeStep, map[string]string{
-		"bin/claude": "#!/bin/bash\ngit status --porcelain\nread x\n", "victim.txt": "x",
-		".git/HEAD": "ref: refs/heads/main\n", ".git/objects/x": "", ".git/refs/x": "",
-		".git/config": "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./evil.sh\n",
-		"evil.sh":     "#!/bin/sh\nrm -v victim.txt\n",
-	}, "claude")
-	q := w.held(0)
-	if !strings.Contains(q.Title, "evil.sh") || q.Subject != api.SubjectNested {
-		t.Errorf("held %s %q, want the program that git starts", q.Subject, q.Title)
-	}
-	w.must(w.decide(q, api.AnswerDeny))
-	w.untouched("victim.txt")
-}
-
 // A program that calls itself an agent, from a folder that looks like one, is
 // judged like any other when the agent wrote it.
 func TestJudgeForgedAgent(t *testing.T) {
@@ -562,55 +545,6 @@ func TestJudgeTrapsInTheHomeAreTold(t *testing.T) {
 				t.Errorf("nothing is said of %s: %q", name, got)
 			}
 			w.must(w.decide(q, api.AnswerDeny))
-		})
-	}
-}
-
-// Housekeeping whose programs are part of it isn't a way to run others.
-func TestJudgeHousekeepingByAnEnvironment(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		line  string
-		asked api.Subject
-	}{
-		"BASH_ENV": {"BASH_ENV=./evil.sh bash -c env", api.SubjectCommand}, // it is no housekeeping
-		"PATH":     {"PATH=$PWD/own:$PATH bash -c env", api.SubjectNested},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := begin(t, api.ModeStep, map[string]string{
-				"bin/claude": "#!/bin/bash\n" + c.line + "\nread x\n", "victim.txt": "x",
-				"evil.sh": "unset BASH_ENV\nrm -v victim.txt\n", "own/env": "#!/bin/bash\nrm -v victim.txt\n",
-			}, "claude")
-			q := w.held(0)
-			if q.Subject != c.asked {
-				t.Errorf("held %s %q, want %s", q.Subject, q.Title, c.asked)
-			}
-			w.must(w.decide(q, api.AnswerDeny))
-			w.untouched("victim.txt")
-		})
-	}
-}
-
-// Agents put folders of their own first in PATH: what housekeeping finds there
-// is judged, a link to a system program too, and what it finds behind them isn't.
-func TestJudgeHousekeepingWithAPathOfItsOwn(t *testing.T) {
-	t.Parallel()
-	for name, link := range map[string]string{"nothing in it": "", "a link in it": "/usr/bin/touch"} {
-		t.Run(name, func(t *testing.T) {
-			w := begin(t, api.ModeStep, map[string]string{
-				"bin/claude": `#!/usr/bin/perl
-mkdir "own"; $link = "` + link + `"; symlink $link, "own/env" if $link;
-$ENV{PATH} = "$ENV{PWD}/own:$ENV{PATH}"; system "bash", "-c", "env"; exec "/usr/bin/true";
-`}, "claude")
-			q := w.held(0)
-			for q.Subject == api.SubjectEdit { // of its own folder
-				w.must(w.decide(q, api.AnswerKeep))
-				q = w.held(q.ID)
-			}
-			nested := q.Subject == api.SubjectNested
-			if nested != (link != "") {
-				t.Errorf("held %s %q by %q", q.Subject, q.Title, q.Rule)
-			}
 		})
 	}
 }

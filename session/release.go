@@ -24,16 +24,13 @@ func (s *Session) admit(x *judge.Exec, p *process, rule string) {
 	s.let(x, p, rule, with)
 }
 
-// housekeep lets an agent's own upkeep pass, recorded and folded away.
+// housekeep lets Stepbox's own program speak for the agent, recorded and folded away.
 func (s *Session) housekeep(x *judge.Exec) {
-	a := &action{profile: x.Profile, upkeep: x.Upkeep}
+	a := &action{profile: x.Profile}
 	a.Kind, a.Housekeeping = api.KindCommand, true
-	a.Title, a.Verdict, a.By, a.Rule = x.Command.Title(), api.Allow, "rule", "housekeeping of "+x.Profile.Name
+	a.Title, a.Verdict, a.By, a.Rule = x.Command.Title(), api.Allow, "rule", "housekeeping: Stepbox's own program, which speaks for the agent"
 	a.StartedAt = time.Now().UTC()
-	a.ReleasedAt, a.children = a.StartedAt, x.Upkeep.Children
-	if a.children {
-		a.script = x.Argv[len(x.Argv)-1]
-	}
+	a.ReleasedAt, a.children = a.StartedAt, x.Hook
 	s.actions.add(a)
 	if err := a.to(api.ActionRunning); err != nil {
 		s.fail(err)
@@ -61,6 +58,9 @@ func (s *Session) release(a *action, rule string) {
 	s.countSoon()
 	k := s.roster.newKin(a)
 	k.person, k.children = a.person, a.children
+	if s.info.Mode == api.ModeStep { // a rule of this session covers no more than a person's answer
+		k.person, k.children = true, false
+	}
 	a.leaders = len(members)
 	for _, x := range members {
 		if a.person {

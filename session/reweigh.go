@@ -22,8 +22,8 @@ func (s *Session) reweigh() {
 }
 
 // reweighed answers a question on commands where other rules do. Where they ask, or say
-// what the old ones said, it stands as it was asked. In step mode a person is asked
-// whatever rules allow.
+// what the old ones said, it stands as it was asked. In step mode only rules of the session count
+// that allow.
 func (s *Session) reweighed(q *question) {
 	if q.state != questionOpen || len(q.execs) == 0 || s.loop.Now() != loop.Running {
 		return
@@ -56,7 +56,7 @@ func (s *Session) reweighed(q *question) {
 func (s *Session) newest(a *action) (changed bool) {
 	for i, x := range a.members {
 		now := s.judge.Newest(x)
-		changed = changed || now.Judgement.Verdict != x.Judgement.Verdict
+		changed = changed || now.Judgement.Verdict != x.Judgement.Verdict || now.Judgement.Origin != x.Judgement.Origin
 		a.members[i] = now
 	}
 	return changed
@@ -66,7 +66,7 @@ func (s *Session) reweighedNested(q *question) {
 	was := q.execs[0]
 	x := s.judge.Newest(was)
 	q.execs[0] = x
-	if x.Judgement.Verdict == was.Judgement.Verdict || x.Judgement.Verdict == policy.Ask {
+	if x.Judgement.Verdict == was.Judgement.Verdict && x.Judgement.Origin == was.Judgement.Origin || x.Judgement.Verdict == policy.Ask {
 		return
 	}
 	switch verdict, rule := s.within(q.kin, x, q.joins); verdict {
@@ -126,8 +126,7 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		return api.Ask, "step into: every program of this action is held"
 	case a.Housekeeping && k.children && x.Writable:
 		return api.Ask, "the agent's housekeeping starts a program that the agent can write"
-	case a.Housekeeping && k.children && (len(x.Argv) == 0 || !a.upkeep.Starts(x.Program.Path, x.Argv[0])):
-		return api.Ask, "the agent's housekeeping starts what it isn't known to start"
+	case s.info.Mode == api.ModeStep && j.Verdict == policy.Allow && j.Origin == policy.Given:
 	case x.Server != nil && s.info.Mode == api.ModeStep && !slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
 		return api.Ask, "step mode: " + api.Escape(x.Server.Name) + ", which serves others and isn't led by what was approved any more, starts it"
 	case s.info.Mode == api.ModeWatch || k.children || k.covers() && !a.fedFromOutside(x):

@@ -139,6 +139,15 @@ func (r *roster) led(k *kin, x *judge.Exec) bool {
 	return leads(procOf(x)) || slices.ContainsFunc(x.Ancestors, func(a gate.Process) bool { return leads(proc{a.PID, a.Start}) })
 }
 
+// itself says whether a root that is no shell, as an agent's own program, starts a program itself.
+func (r *roster) itself(x *judge.Exec) bool {
+	if len(x.Ancestors) == 0 {
+		return false
+	}
+	p := r.procs[proc{x.Ancestors[0].PID, x.Ancestors[0].Start}]
+	return p != nil && (p.kin == nil || p.agent) && !policy.IsShell(p.exec.Program)
+}
+
 // descends is belongs for any process.
 func (r *roster) descends(of gate.Party) (p *process, k *kin, doubt string) {
 	if p = r.procs[proc{of.PID, of.Start}]; p != nil {

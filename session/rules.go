@@ -256,8 +256,11 @@ func (s *Session) holding() (*policy.Policy, error) {
 	layers := append(s.read.Layers(), append(asked(&s.cfg), l)...)
 	for _, r := range s.entering {
 		e, lerr := rules.Layer("your policy", []api.Rule{r})
-		if e.Origin = policy.Given; r.For == api.ExtentProject {
+		if r.For == api.ExtentProject {
 			e.Name = "the project's policy"
+		}
+		if r.Host != "" {
+			e.Origin = policy.Given
 		}
 		err, layers = errors.Join(err, lerr), append(layers, e)
 	}

@@ -132,8 +132,7 @@ type Session struct {
 
 	// Below: owned by the loop.
 	info       api.Session
-	listed     bool            // it has a row, in which this run of it stands
-	upkeep     []judge.Written // when housekeeping ran; at most maxUpkeep, older ones are suspect
+	listed     bool // it has a row, in which this run of it stands
 	actions    actions
 	roster     roster
 	questions  questions

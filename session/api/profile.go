@@ -22,7 +22,6 @@ type Profile struct {
 	Hosts      []string `json:"hosts,omitempty"`   // that it may reach
 	Refused    []string `json:"refused,omitempty"` // hosts that are denied to it
 	Prompts    []string `json:"prompts,omitempty"` // its arguments that turn off its own questions or sandbox, and what each does
-	Upkeep     int      `json:"upkeep,omitempty"`  // kinds of commands that it runs for itself
 	Wrappers   int      `json:"wrappers,omitempty"`
 	Text       string   `json:"text,omitempty"` // the file, byte for byte; only of one that is asked for
 	// Problem is why the file can't be used; of such a one little else is known.

@@ -11,7 +11,7 @@ import (
 type Mode string
 
 const (
-	ModeStep   Mode = "step"   // every action that isn't housekeeping is held
+	ModeStep   Mode = "step"   // every action is held that no rule of the session allows
 	ModePolicy Mode = "policy" // rules decide: allow, ask or deny
 	ModeWatch  Mode = "watch"  // all pass, all is recorded
 )

@@ -59,7 +59,7 @@ func (s *Service) profile(p *policy.Profile) api.Profile {
 	out := api.Profile{
 		Name: p.Name, Title: api.Escape(p.Title), File: api.Escape(p.File), Replaces: p.File != "" && policy.BuiltinProfiles().Named(p.Name) != nil,
 		Home: api.Escape(filepath.Join(s.Data, "homes", p.Name)), Passed: api.EscapeAll(says.Pass), Wanted: api.EscapeAll(p.Wants()), SignIn: api.Escape(says.SignIn),
-		Args: api.EscapeAll(says.Args), Upkeep: says.Upkeep, Wrappers: says.Wrappers,
+		Args: api.EscapeAll(says.Args), Wrappers: says.Wrappers,
 	}
 	if len(says.Programs) > 0 {
 		out.Recognised = append(out.Recognised, api.Escape("a program that is called "+strings.Join(says.Programs, " or ")))

@@ -1,6 +1,6 @@
 // Package judge tells what a program start is before anybody decides on it: how
 // a person is shown it, what the rules say, whether it is one of the agent's own
-// programs or its upkeep, and what about it the agent, or this session, has made.
+// programs, and what about it the agent, or this session, has made.
 //
 // A [Judge] is made once, at a session's start. All that it holds stays as it is while
 // the session lives but the rules, see [Judge.Use], and what variables all commands have. [Judge.Exec] makes an [Exec] of what the gate holds;
@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 
 	"stepbox/policy"
+	"stepbox/runner"
 	"stepbox/runner/gate"
 	"stepbox/session/api"
 	"stepbox/session/redact"
@@ -87,7 +88,7 @@ type Exec struct {
 	Self      bool             // the agent's own program, started again
 	Posing    bool             // it goes by a name that the agent may have chosen
 	Ours      bool             // Stepbox's own program, told to do what agents may have it do
-	Upkeep    *policy.Upkeep   // the agent's own housekeeping; nil for others
+	Hook      bool             // a shell that the agent runs Ours in, and nothing else
 	Server    *gate.Process    // above it, that others can connect to; nil: it wasn't looked for, or there is none
 	Chain     *Chain           // what the same process starts next, as part of this; nil for nothing
 	Feeds     []uint64         // what it runs commands from, to which others can write meanwhile: inodes
@@ -136,6 +137,7 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	shown, same := j.met.split(e.Program.Path, x.foreign, l)
 	x.Command = redact.Of(j.Secrets, command(x, shown, append(same, place...), l))
 	x.hide = j.Secrets
+	x.Command.Sources = suspects(x.sources)
 	x.judged(j.By(x, x.policy))
 	if strings.Contains(peeled.Line, "push") || strings.Contains(peeled.Line, "publish") { // else it isn't looked into
 		x.Command.Sends = redact.Of(j.Secrets, j.sends(x.Judgement.Parts, e.Cwd))
@@ -183,7 +185,7 @@ func named(e *gate.Exec) string {
 func (j *Judge) own(x *Exec, l *looks) {
 	e := x.Exec
 	if j.ours(e) {
-		x.Ours, x.Writable, x.Upkeep = true, false, &policy.Upkeep{}
+		x.Ours, x.Writable = true, false
 		return
 	}
 	if l.made(e) || e.Linker != "" || slices.ContainsFunc(x.foreign, policy.LoadsCode) {
@@ -202,10 +204,20 @@ func (j *Judge) own(x *Exec, l *looks) {
 		}
 		return f.Path
 	}
-	if x.Self = x.Profile.Self(c); !x.Self && !j.untrusted(e.Program.Path, l) && !slices.ContainsFunc(x.foreign, elsewhereAtHome) {
-		c.Wrote = l.wrote // what it reads of the home may be an earlier session's
-		x.Upkeep = x.Profile.Housekeeping(c)
+	x.Self = x.Profile.Self(c)
+	x.Hook = !x.Self && !slices.ContainsFunc(x.foreign, elsewhereAtHome) && j.hooks(e, l)
+}
+
+// hooks says whether an exec is a shell of the system's that an agent runs Stepbox's own program in, as
+// agents run their hooks, and reads nothing else: what it starts is part of it.
+func (j *Judge) hooks(e *gate.Exec, l *looks) bool {
+	line, first, ok := policy.Told(e.Argv)
+	words := strings.Split(line, " ")
+	if !ok || len(e.Files) != 1 || !policy.IsShell(e.Program.Path) || j.untrusted(e.Program.Path, l) || j.self.Load() == nil {
+		return false
 	}
+	there := func(name string) bool { return j.Places.Home == "" || l.at(path.Join(j.Places.Home, name)).made() }
+	return words[0] == runner.SelfPath && speaks(words[1:]) && !slices.ContainsFunc(first, there)
 }
 
 // elsewhereAtHome says whether a variable has programs read their settings, and shells what
@@ -223,9 +235,16 @@ func (j *Judge) ours(e *gate.Exec) bool {
 	if self == nil || e.Truncated || e.Linker != "" || len(e.Files) != 1 || !isSelf(e.Files[0], *self) {
 		return false
 	}
-	switch args := e.Argv[min(1, len(e.Argv)):]; len(args) {
+	args := e.Argv[min(1, len(e.Argv)):]
+	opens := len(args) == 1 && path.Base(e.Argv[0]) == "xdg-open" && strings.Contains(args[0], ":") // a page, and none of its own parts
+	return opens || speaks(args)
+}
+
+// speaks says whether Stepbox's own program is told to speak for the agent.
+func speaks(args []string) bool {
+	switch len(args) {
 	case 1:
-		return args[0] == "mcp" || path.Base(e.Argv[0]) == "xdg-open" && strings.Contains(args[0], ":") // a page, and none of its own parts
+		return args[0] == "mcp"
 	case 3:
 		return args[0] == "hook" && aName(args[1]) && aName(args[2])
 	}

@@ -2,8 +2,6 @@ package judge
 
 import (
 	"path"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,21 +17,6 @@ type source struct {
 	found  look
 	leaves bool // what is in it leaves the command what it shows, as it always did
 }
-
-// Written is when one of the agent's housekeeping programs ran, and what it was
-// told to write.
-type Written struct {
-	From, To time.Time
-	Script   string // a shell's, of a known sum; it names the files
-}
-
-// Times of files may be behind the clock that processes read, since the kernel brings
-// theirs up to date at its ticks, which come late on a machine that is busy or that
-// shares its processors: behind is how far. They are never ahead of it, but for a tick.
-const (
-	behind = 100 * time.Millisecond
-	ahead  = 20 * time.Millisecond
-)
 
 // sources are the files that a peeled command of an agent reads commands from. Those that
 // a login shell reads at its start count where this session wrote them.
@@ -83,34 +66,14 @@ func (k *settled) still(s source) bool {
 	return known && was.Equal(s.found.changed)
 }
 
-// suspect says whether a source may hold other commands than the agent's own
-// housekeeping put there.
-func (s source) suspect(upkeep []Written) bool {
-	if s.own || s.found.unclear {
-		return true
-	}
-	return s.found.there && !s.leaves && !slices.ContainsFunc(upkeep, func(u Written) bool {
-		return strings.Contains(u.Script, s.file) &&
-			!s.found.changed.Before(u.From.Add(-behind)) && !s.found.changed.After(u.To.Add(ahead))
-	})
-}
-
-// Beside is the exec when these housekeeping programs had run: what it reads
-// commands from is told, and asked about, unless they wrote it.
-func (x *Exec) Beside(upkeep []Written) *Exec {
-	var suspects []string
-	for _, s := range x.sources {
-		if s.suspect(upkeep) {
-			suspects = append(suspects, api.Escape(s.file))
+// suspects are the sources that may hold commands which nobody was shown.
+func suspects(all []source) (out []string) {
+	for _, s := range all {
+		if s.own || s.found.unclear || s.found.there && !s.leaves {
+			out = append(out, api.Escape(s.file))
 		}
 	}
-	if slices.Equal(suspects, x.Command.Sources) {
-		return x
-	}
-	out := *x
-	out.Command.Sources, out.Judgement = suspects, x.ruled
-	out.doubted()
-	return &out
+	return out
 }
 
 // doubted has an exec be asked about that would be let through, but reads commands from
@@ -126,13 +89,12 @@ func (x *Exec) doubted() {
 // first: it reads commands from files that the gate doesn't compare.
 func (x *Exec) Moves() bool { return len(x.peeled.Sources)+len(x.peeled.Startup) > 0 }
 
-// Reads says whether an exec reads commands from where others may have put them.
-func (x *Exec) Reads() bool { return len(x.Command.Sources) > 0 }
-
 // Again looks a second time at the files that an exec reads commands from. Like
 // Exec it runs outside the session's loop.
 func (j *Judge) Again(x *Exec) *Exec {
 	out := *x
 	out.sources = j.sources(x.peeled, x.Profile, j.looks())
+	out.Command.Sources, out.Judgement = suspects(out.sources), x.ruled
+	out.doubted()
 	return &out
 }

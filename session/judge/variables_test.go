@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"stepbox/policy"
+	"stepbox/runner"
+	"stepbox/runner/gate"
 )
 
 // What a person has approved a command with isn't shown again, unless it can have something run, leads
@@ -59,13 +61,51 @@ func TestOfItsPlace(t *testing.T) {
 	}
 }
 
+// A shell that the agent runs its hooks in is known by its line, which is nothing else, and by what it reads first.
+func TestHooks(t *testing.T) {
+	const line = runner.SelfPath + " hook codex PreToolUse"
+	for name, test := range map[string]struct {
+		argv  []string
+		env   string
+		files []string
+		want  bool
+	}{
+		"plain":              {argv: []string{"bash", "-c", line}, want: true},
+		"a login shell":      {argv: []string{"bash", "-lc", line}, want: true},
+		"one that reads":     {argv: []string{"bash", "-lc", line}, files: []string{"home/.profile"}},
+		"one that doesn't":   {argv: []string{"bash", "-c", line}, files: []string{"home/.profile"}, want: true},
+		"more":               {argv: []string{"bash", "-c", line + "; rm -rf ."}},
+		"a further line":     {argv: []string{"bash", "-c", line + "\nrm -rf ."}},
+		"a substitution":     {argv: []string{"bash", "-c", runner.SelfPath + " hook codex $(rm)"}},
+		"another path":       {argv: []string{"bash", "-c", "/run/stepbox/bin/../bin/stepbox hook codex PreToolUse"}},
+		"another program":    {argv: []string{"bash", "-c", "/p/stepbox hook codex PreToolUse"}},
+		"another command":    {argv: []string{"bash", "-c", runner.SelfPath + " run -- sh"}},
+		"in the background":  {argv: []string{"bash", "-c", line + "&"}},
+		"an option":          {argv: []string{"bash", "-x", "-c", line}},
+		"a variable":         {argv: []string{"bash", "-c", line}, env: "BASH_ENV=/p/x"},
+		"another home":       {argv: []string{"bash", "-lc", line}, env: "HOME=/p"},
+		"what is no command": {argv: []string{"bash", "-c", "-c " + line}},
+	} {
+		j := made(t, test.files...)
+		j.Know(gate.File{Path: runner.SelfPath})
+		e := starts("/usr/bin/bash", "/usr/bin/bash", test.argv...)
+		if test.env != "" {
+			e.Env = append(e.Env, test.env)
+		}
+		if got := j.Exec(e, policy.BuiltinProfiles().Named("codex")).Hook; got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	j := made(t)
+	j.Know(gate.File{Path: runner.SelfPath})
+	if j.Exec(starts("/p/bash", "/p/bash", "bash", "-c", line), policy.BuiltinProfiles().Named("codex")).Hook {
+		t.Error("any program that is called bash is taken for a shell")
+	}
+}
+
 // What Codex runs for itself is told from what sets its model's commands up.
 func TestCodexsOwn(t *testing.T) {
 	j, codex := made(t), policy.BuiltinProfiles().Named("codex")
-	hook := starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-lc", "/run/stepbox/bin/stepbox hook codex PreToolUse")
-	if x := j.Exec(hook, codex); x.Upkeep == nil || !x.peeled.Wrapped {
-		t.Error("its hook isn't known")
-	}
 	const native = "/usr/lib/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 	starter := starts("/proc/self/exe", native, "/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p", "/bin/bash", "/bin/bash", "-lc", "pwd")
 	if x := j.Exec(starter, codex); !x.Becomes() {

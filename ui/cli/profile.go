@@ -16,8 +16,8 @@ import (
 func profile(rules Connect) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "profile", Short: "Say what is known about the kinds of agents",
-		Long: "A profile says of one kind of agent how it is recognised, which variables and hosts it needs, how it runs commands\n" +
-			"and which of them are its own upkeep. Yours are files in the folder profiles beside your policy.yaml, and go over\n" +
+		Long: "A profile says of one kind of agent how it is recognised, which variables and hosts it needs, and how it runs\n" +
+			"commands. Yours are files in the folder profiles beside your policy.yaml, and go over\n" +
 			"those that are built in. See docs/profiles.md.",
 		Args: known, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -83,7 +83,6 @@ func printProfile(w io.Writer, p api.Profile) {
 	if len(p.Prompts) > 0 {
 		say("", []string{"(these turn off its own questions or sandbox: give them if you like, Stepbox's stay)"})
 	}
-	say("upkeep", []string{paint.Count(p.Upkeep, "kind of command", "kinds of commands") + " of its own that nobody is asked about"})
 	say("wrappers", []string{paint.Count(p.Wrappers, "way", "ways") + " of running commands that are known"})
 	fmt.Fprintln(w)
 	for line := range strings.Lines(p.Text) {

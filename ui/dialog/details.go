@@ -404,7 +404,7 @@ func hosts(s api.Session) string {
 func ModeWords(m api.Mode) string {
 	switch m {
 	case api.ModeStep:
-		return "hold every action that isn't housekeeping"
+		return "hold every action, but what a rule of this session allows"
 	case api.ModePolicy:
 		return "rules decide: allow, ask or deny"
 	case api.ModeWatch:

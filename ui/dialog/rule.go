@@ -61,7 +61,7 @@ type Rule struct {
 	at        int
 	extent    int
 	held      []api.Question // all that waits
-	step      bool           // whatever rules allow is asked about
+	step      bool           // what rules allow is asked about, but for those of the session
 	seen      int            // rows from the first on that have been in view, at
 	seenAt    int            // this width
 	whole     bool           // all were that say what enter does
@@ -306,7 +306,7 @@ func (r *Rule) note() text {
 			extent += ", in all of your sessions"
 		}
 		if r.step && r.commands && r.verdict == api.Allow {
-			extent += " (step mode still asks)"
+			extent += map[bool]string{true: ": step mode lets it pass", false: " (step mode still asks)"}[extents[r.extent] == api.ExtentSession]
 		}
 		return text{"→ " + string(r.verdict) + " " + extent + ": " + cmp.Or(paint.Clean(r.proposals[r.at].Pattern), "exactly this"), themes.OK}
 	}
