@@ -48,7 +48,14 @@ func testReasonComesBeforeVariables(t *testing.T) {
 	d.shows("LD_PRELOAD=./x.so")
 	d.shows("2 as approved before, or that say where it runs")
 	d.lacks("PAGER=cat")
-	inOrder(t, d.text(), "$ go get", "program", "asked by", "last time", "variables   LD_PRELOAD", "and 2 that")
+	inOrder(t, d.text(), "$ go get", "program", "asked by", "last time", "variables   LD_PRELOAD", "and 2 as approved")
+	d.press("v")
+	d.shows("PAGER=cat")
+
+	q.Command.Env = nil
+	d = bench(t, sceneWorkbench(q), 120, 35, "plain")
+	d.press(leader, "a")
+	d.lacks("as approved before")
 	d.press("v")
 	d.shows("PAGER=cat")
 }

@@ -78,13 +78,11 @@ func (d *Decision) commands(b *paper) (covered int) {
 		b.facts("variables", c.Env, themes.Surface)
 	}
 	covered = len(b.rows)
-	switch words := strconv.Itoa(usual) + " as approved before, or that say where it runs (v)"; {
+	switch {
 	case d.raw:
 		d.arguments(b)
 	case usual > 0 && some:
-		b.factIn("", "and "+words, themes.SurfaceMuted)
-	case usual > 0:
-		b.factIn("variables", words, themes.SurfaceMuted)
+		b.factIn("", "and "+strconv.Itoa(usual)+" as approved before, or that say where it runs (v)", themes.SurfaceMuted)
 	}
 	return covered
 }
