@@ -129,7 +129,7 @@ func (s *Session) arise(x *judge.Exec, parent *process, doubt string) {
 func (s *Session) form(x *judge.Exec, a *action) {
 	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
 	a.proc = procOf(x)
-	a.itself = s.roster.itself(x) && !policy.IsShell(x.Program.Path)
+	a.itself = s.roster.itself(x) && !x.Shell()
 	s.actions.hold(a, x)
 	s.actions.forming = append(s.actions.forming, a)
 	s.actions.goesOn(a)

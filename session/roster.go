@@ -37,6 +37,7 @@ type process struct {
 	leader  bool            // the action ends with it
 	agent   bool            // an agent's own main process
 	starter bool            // the agent's own program, but only to become a command
+	shell   bool
 	next    *judge.Chain    // the interpreter that its script still has to start
 	is      *judge.Identity // which agent; nil: none
 }
@@ -145,7 +146,7 @@ func (r *roster) itself(x *judge.Exec) bool {
 		return false
 	}
 	p := r.procs[proc{x.Ancestors[0].PID, x.Ancestors[0].Start}]
-	return p != nil && (p.kin == nil || p.agent) && !policy.IsShell(p.exec.Program)
+	return p != nil && (p.kin == nil || p.agent) && !p.shell
 }
 
 // descends is belongs for any process.

@@ -353,6 +353,15 @@ func started(e *gate.Exec) (argv []string, program string) {
 	return e.Argv, e.Program.Path
 }
 
+// Shell says whether what runs is a shell, for a script its interpreter.
+func (x *Exec) Shell() bool {
+	if len(x.Argv) == 0 {
+		return false
+	}
+	_, program := started(x.Exec)
+	return policy.IsShell(program)
+}
+
 // Scripts is gate.Options.Scripts: of what isn't known to be deaf, the standard input is one.
 func Scripts(e *gate.Exec) []string {
 	list := policy.Scripts(e.Argv, e.Program.Path, e.Env...)
