@@ -25,6 +25,7 @@ type action struct {
 	shown    []shown         // what a person saw and approved
 	children bool            // a rule allows what it starts
 	itself   bool            // the agent's own program started it, and not a shell
+	launched bool            // the agent's launcher started it as the agent
 	reached  bool            // it tried to connect
 	person   bool            // a person approved it
 	into     bool            // hold each program that it starts
@@ -203,7 +204,7 @@ func (a *action) weigh(mode api.Mode, hold bool) (api.Verdict, string) {
 		lines = append(lines, x.Command.Title())
 		if x.Agent != nil {
 			a.agent = x.Agent
-		} else if !a.becomes && a.parent != nil && a.parent.is.Is(x) {
+		} else if !a.becomes && a.parent != nil && (a.launched || a.parent.is.Is(x)) {
 			a.agent, again = a.profile, true
 		}
 	}

@@ -129,7 +129,10 @@ func (s *Session) arise(x *judge.Exec, parent *process, doubt string) {
 func (s *Session) form(x *judge.Exec, a *action) {
 	a.Kind, a.StartedAt = api.KindCommand, time.Now().UTC()
 	a.proc = procOf(x)
-	a.itself = s.roster.itself(x) && !x.Shell()
+	if p := s.roster.starter(x); p != nil {
+		a.itself, a.launched = true, p.launches(x)
+		p.busy = true
+	}
 	s.actions.hold(a, x)
 	s.actions.forming = append(s.actions.forming, a)
 	s.actions.goesOn(a)

@@ -38,6 +38,7 @@ type process struct {
 	agent   bool            // an agent's own main process
 	starter bool            // the agent's own program, but only to become a command
 	shell   bool
+	busy    bool            // it has started a program
 	next    *judge.Chain    // the interpreter that its script still has to start
 	is      *judge.Identity // which agent; nil: none
 }
@@ -140,13 +141,26 @@ func (r *roster) led(k *kin, x *judge.Exec) bool {
 	return leads(procOf(x)) || slices.ContainsFunc(x.Ancestors, func(a gate.Process) bool { return leads(proc{a.PID, a.Start}) })
 }
 
-// itself says whether a root that is no shell, as an agent's own program, starts a program itself.
-func (r *roster) itself(x *judge.Exec) bool {
-	if len(x.Ancestors) == 0 {
-		return false
+// starter is the root that is no shell, as an agent's own program, and starts a program itself; nil: something
+// else starts it.
+func (r *roster) starter(x *judge.Exec) *process {
+	if len(x.Ancestors) == 0 || x.Shell() {
+		return nil
 	}
 	p := r.procs[proc{x.Ancestors[0].PID, x.Ancestors[0].Start}]
-	return p != nil && (p.kin == nil || p.agent) && !p.shell
+	if p == nil || p.kin != nil && !p.agent || p.shell {
+		return nil
+	}
+	return p
+}
+
+// launches says whether a program is what this process is the launcher of: the first that it starts, with
+// its own arguments, at its terminal. Taking one for the agent makes what that starts be judged, so a guess
+// does no harm.
+func (p *process) launches(x *judge.Exec) bool {
+	args, own := x.Command.Argv[min(1, len(x.Argv)):], p.exec.Argv
+	n := len(own) - len(args) // its name, and that of its script
+	return !p.busy && x.Own && n > 0 && n <= 2 && slices.Equal(own[n:], args)
 }
 
 // descends is belongs for any process.

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"strings"
 	"testing"
 
 	"stepbox/session/api"
@@ -54,4 +55,20 @@ input()
 			t.Errorf("%s is folded: %v", a.Title, a.Housekeeping)
 		}
 	}
+}
+
+// A launcher starts the agent, with its own arguments and at its terminal: that is asked about once, and what it
+// starts each time.
+func TestALauncherStartsTheAgent(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{
+		"a":            "1",
+		"bin/launcher": "#!/usr/bin/perl\nsystem('./inner', @ARGV);\nsystem('cat', @ARGV);\n", "inner": "#!/usr/bin/perl\nsystem('cat', @ARGV);\nsystem('rm', @ARGV);\n",
+	}, "launcher", "a")
+	q := w.approves(w.asks(api.Question{}, "inner a"))
+	if !strings.Contains(q.Rule, "the agent starts itself again") {
+		t.Errorf("it is asked about by %q", q.Rule)
+	}
+	q = w.approves(w.asks(q, "cat a"))
+	w.asks(q, "rm a")
 }
