@@ -28,7 +28,7 @@ func wrapped(t *testing.T, snapshot, command string) (*gate.Exec, *policy.Profil
 // was written again since.
 func TestSources(t *testing.T) {
 	home := t.TempDir()
-	j := &Judge{Places: Places{Project: "/p", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
+	j := guarded(t, &Judge{Places: Places{Project: "/p", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}})
 	file := "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh"
 	onHost := filepath.Join(home, ".claude/shell-snapshots/snapshot-bash-1-a.sh")
 	e, profile := wrapped(t, file, "true")
@@ -68,11 +68,16 @@ func TestSources(t *testing.T) {
 // A source in the project is anybody's, also when it is reached by other words.
 func TestSourcesOfTheProject(t *testing.T) {
 	home := t.TempDir()
-	j := &Judge{Places: Places{Project: "/home/me/.claude", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
+	j := guarded(t, &Judge{Places: Places{Project: "/home/me/.claude", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}})
 	e, profile := wrapped(t, "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "true")
 	all := []Written{{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour), Script: e.Argv[2]}}
 	if x := j.Exec(e, profile).Beside(all); len(x.Command.Sources) != 1 || x.Judgement.Verdict != policy.Ask {
 		t.Errorf("the project's snapshot is read without a word: %+v", x.Judgement)
+	}
+	// Without a rule that it could be about, it is told, and nothing is asked.
+	j.Use(policy.Of())
+	if x := j.Exec(e, profile).Beside(all); len(x.Command.Sources) != 1 || x.Judgement.Verdict != policy.Allow {
+		t.Errorf("without a rule that asks: %q, %+v", x.Command.Sources, x.Judgement)
 	}
 }
 
