@@ -38,7 +38,6 @@ type site struct {
 	project string   // "": not known
 	home    string
 	piped   bool                   // its standard input comes from another command
-	fetched bool                   // and that gets it from another machine
 	input   []word                 // files that its standard input comes from
 	hidden  func(file string) bool // says of a file that it can't be read there; nil: of none
 }

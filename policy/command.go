@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // simple judges one command and adds its parts. text is how it is shown,
@@ -18,7 +19,20 @@ func (j *judging) simple(text string, ws []word, at site, files ...string) {
 const (
 	whatUnknown = "which program it runs is only known when it runs"
 	fromInput   = "it runs what another command writes"
+	renames     = "it gives a command another name, so that what follows may be something else"
 )
+
+// renaming are commands that give others another name.
+var renaming = sync.OnceValue(func() (out []Rule) {
+	for _, text := range []string{"alias *=*", "hash -p", "enable -f", "git -c=alias.*|--config-env=alias.*"} {
+		r, err := ParseRule(Ask, text)
+		if err != nil {
+			panic(err) // it is part of the program, and tested
+		}
+		out = append(out, r)
+	}
+	return out
+})
 
 // chain judges a command and all that it is a wrapper of. nil: all that there
 // is to say of it has been added as parts.
@@ -27,24 +41,21 @@ func (j *judging) chain(text string, ws []word, at site, files ...string) *findi
 		return nil
 	}
 	if j.steps++; j.steps > maxSteps {
-		return askFor(tooMany)
+		return j.unknown(tooMany)
 	}
 	if j.depth >= maxDepth {
-		return askFor(tooDeep)
+		return j.unknown(tooDeep)
 	}
 	j.depth++
 	defer func() { j.depth-- }()
 	name, ok := ws[0].name()
-	if ws[0].fetched {
-		return askFor(networkShell)
-	}
 	called := names(name, files...)
 	odd := !ok || name == ""
 	if odd { // whoever starts it chose that: what its file is called counts
 		called = called[1:]
 	}
 	if len(called) == 0 {
-		return askFor(whatUnknown)
+		return j.unknown(whatUnknown)
 	}
 	var all findings
 	typed := ""
@@ -56,7 +67,7 @@ func (j *judging) chain(text string, ws []word, at site, files ...string) *findi
 		all.add(j.read(r, at, text))
 	}
 	if odd {
-		all.add(askFor(whatUnknown))
+		all.add(j.unknown(whatUnknown))
 	}
 	if all.parts && all.found != nil && all.found.Layer == "" && all.found.verdict == Allow {
 		return nil
@@ -124,10 +135,8 @@ func (j *judging) within(called []string, g *program, args []word, at site, text
 	switch {
 	case g.Shell:
 		return j.shell(called, args, at, text)
-	case fromNetwork(called, g, args, at):
-		return askFor(networkProgram), false
 	case g.Interpreter && at.piped && readsInput(g, args):
-		return askFor(fromInput), false
+		return j.unknown(fromInput), false
 	case g.Interpreter:
 		return j.interpreted(g, args, at, text)
 	case slices.Contains(called, "find"), slices.Contains(called, "bfs"):
@@ -255,7 +264,7 @@ func (j *judging) wrapper(g *program, args []word, at site, text string) (found 
 // split is env -S: one argument that holds several.
 func (j *judging) split(val word, rest []word, at site, text string) (*finding, bool) {
 	if !val.known() || strings.ContainsAny(val.text, `\'"$`) {
-		return askFor(whatUnknown), false
+		return j.unknown(whatUnknown), false
 	}
 	f := j.chain(text, append(words(append([]string{"env"}, strings.Fields(val.text)...)), rest...), at)
 	return f, f == nil

@@ -56,7 +56,7 @@ func TestCredentialAllows(t *testing.T) {
 	read := func(text string) *Policy {
 		l, err := ParseLayer("your policy", "f.yaml", []byte(text))
 		must.OK(t, err)
-		return Builtin().With(l)
+		return asking().With(l)
 	}
 	const entry = "credentials: [{host: API.Example.:8443, bearer: true, from: {env: KEY}}]\n"
 	to := Destination{Name: "api.example", Port: 8443, Protocol: TCP}

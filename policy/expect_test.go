@@ -13,7 +13,7 @@ import (
 )
 
 func TestExpectations(t *testing.T) {
-	p := Builtin().With(layer(t, "project", "commands:\n  - deny: make deploy\n    in: services\nnetwork:\n  - allow: example.org:443\n  - deny: 192.0.2.0/24\nfiles: {hide: ['*.pem'], read-only: [migrations], review: [go.mod]}\n"))
+	p := asking().With(layer(t, "project", "commands:\n  - deny: make deploy\n    in: services\nnetwork:\n  - allow: example.org:443\n  - deny: 192.0.2.0/24\nfiles: {hide: ['*.pem'], read-only: [migrations], review: [go.mod]}\n"))
 	all, err := ParseExpectations("t.yaml", []byte(`
 - run: git push origin main
   want: ask
@@ -154,7 +154,7 @@ func TestDocumented(t *testing.T) {
 	all, err := ParseExpectations("policy.md", []byte(blocks[1]))
 	must.OK(t, err)
 	for _, e := range all {
-		if got, ok := Builtin().With(l).Met(e, "/p", "/h"); !ok {
+		if got, ok := asking().With(l).Met(e, "/p", "/h"); !ok {
 			t.Errorf("%s: %s", e.Run+e.Connect+e.Path, got)
 		}
 	}

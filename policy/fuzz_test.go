@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 func FuzzLayer(f *testing.F) {
 	f.Add(starter)
 	f.Add(starterProject)
-	f.Add(builtinYAML)
+	f.Add(must.Get(os.ReadFile("testdata/rules.yaml")))
 	for _, s := range []string{
 		"a: &a [*a]", "? ? ? x", "- - - -", "{{{{", "[[[[", "commands:\n\t- x", "a: |\n  x\n b", "%YAML 1.1\n---\n...", "\"\\x", "'", "!!binary x", "a:\r\n b", "version: 1e9", "include: [[x]]",
 		"commands: [{ask: [a, {b: c}], in: ['**/**/**']}]", "network: [{ask: '[::1]:0-9/any'}]", "limits: {memory: 1e400, cpus: .nan, pids: 0x7f}", "environment: {set: {? [a]: b}}", "files: {hide: ['{a,{b,{c}}}']}", "ask: {timeout: -1h}", "mounts: [{path: ~/../x}]",
@@ -39,7 +40,7 @@ func FuzzLayer(f *testing.F) {
 		if tight := l.Tightening(); tight.Loosens() {
 			t.Fatalf("tightened it loosens: %+v", tight)
 		}
-		p := Builtin().With(l)
+		p := asking().With(l)
 		p.Command(Command{Argv: []string{"sh", "-c", "cd a && rm -rf *"}, Cwd: "/p/a", Project: "/p", Home: "/h"})
 		p.Connect(Destination{Name: "example.org", Port: 443, Protocol: TCP}, "/usr/bin/curl")
 		p.Treats("a/b.pem")
@@ -53,7 +54,7 @@ func FuzzLayer(f *testing.F) {
 func FuzzUnparsed(f *testing.F) {
 	l, err := ParseLayer("user", "f.yaml", []byte("commands:\n  - allow: [ls *, echo *, cat *, git *, 'true', cd *, make *]\n    children: allow\n"))
 	must.OK(f, err)
-	p := Builtin().With(l)
+	p := asking().With(l)
 	for _, s := range []string{"echo '", `echo "`, "cat <<E\nx", "echo $(", "echo `", "ls |", "ls &&", "if true", "for x in a; do ls", "case x in", "{ ls", "(ls", "ls )", "echo ${", "echo $((", "[[ a", "ls\x00", "echo \xff'", "function", "ls <", "cat <<<", "a=(", "echo \\"} {
 		f.Add(s)
 	}
@@ -124,7 +125,7 @@ func manyRules(b *testing.B) *Policy {
 	}
 	l, err := ParseLayer("user", "f.yaml", []byte(y.String()))
 	must.OK(b, err)
-	return Builtin().With(BuiltinProfiles().Named("claude").Layer(), l)
+	return asking().With(BuiltinProfiles().Named("claude").Layer(), l)
 }
 
 // BenchmarkVerdict measures what a verdict takes by a policy of 200 rules beside the
@@ -172,7 +173,7 @@ func BenchmarkVerdict(b *testing.B) {
 // No arguments of what is known of programs are the end of who judges them, wherever they
 // are cut off.
 func TestAnyArguments(t *testing.T) {
-	p := Builtin().With(layer(t, "user", "commands: [{deny: tool -x a ** b}, {ask: '* -o a'}, {allow: ./tool *, children: allow}, {deny: git -C a push}]\n"))
+	p := asking().With(layer(t, "user", "commands: [{deny: tool -x a ** b}, {ask: '* -o a'}, {allow: ./tool *, children: allow}, {deny: git -C a push}]\n"))
 	words := []string{"", "-", "--", "=", "-=", "a", "a=b", "{}", "+", ";", "(", "-exec", "-ok", "-delete", "-D", "-S", "-regextype", "-O", "-name", "--rcfile", "-o", "+o", "-c", "-f-", "/dev/stdin", "/dev/fd/3", "-H", "\x00", "-\x00", "*", "/", "@", "'", "$(", "é"}
 	names := []string{"find", "bfs", "eval", "source", ".", "trap", "cd", "tool", "./tool", "git-", "-", "ed", "sed", "lua", "claude", "ld.so"}
 	for name := range grammar() {

@@ -35,9 +35,6 @@ func (s *scan) fed(ws []word, st *syntax.Stmt, at *site, text string) (*finding,
 		default:
 			continue
 		}
-		if w.fetched {
-			return askFor(networkShell), true
-		}
 		inner := *at
 		inner.piped = false
 		f, _ := s.j.script(w.text, w.known(), name, inner, text)
@@ -66,7 +63,6 @@ func heredoc(w *syntax.Word, quoted bool) word {
 			continue
 		}
 		b.unknown(true)
-		b.w.fetched = b.w.fetched || fetches(p)
 	}
 	b.w.text = b.text.String()
 	return b.w

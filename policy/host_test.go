@@ -156,7 +156,7 @@ func at(name string, port int) Destination {
 }
 
 func TestConnect(t *testing.T) {
-	p := Builtin().With(BuiltinProfiles().Named("claude").Layer(),
+	p := asking().With(BuiltinProfiles().Named("claude").Layer(),
 		layer(t, "user", "network:\n  - allow: ['*.b.org', 192.0.2.0/24]\n  - {allow: git.example.com:22, programs: [ssh, /opt/*/git]}\n  - {deny: evil.example.com/any, programs: curl, why: x}\n"),
 		layer(t, "session", "network:\n  - ask: a.b.org\n  - allow: a.b.org\n  - deny: claude.ai\n  - allow: claude.ai:443\n"))
 	for _, c := range []struct {
@@ -174,7 +174,7 @@ func TestConnect(t *testing.T) {
 			t.Errorf("%s:%d by %q: %s", c.name, c.port, c.program, j.Explain())
 		}
 	}
-	if j := Builtin().Connect(at("api.anthropic.com", 443), ""); j.Verdict != Ask {
+	if j := asking().Connect(at("api.anthropic.com", 443), ""); j.Verdict != Ask {
 		t.Errorf("layers leak: %s", j.Explain())
 	}
 }
@@ -218,7 +218,7 @@ func TestImproperNames(t *testing.T) {
 		l, err := ParseLayer("test", "test.yaml", []byte("network:\n"+rules))
 		must.OK(t, err)
 		for _, name := range []string{"xn--0.example.org", "XN--0.example.org.", "a..example.org", "-a.example.org", "a\x00.example.org"} {
-			if j := Builtin().With(l).Connect(at(name, 443), "/usr/bin/curl"); j.Verdict != Deny {
+			if j := asking().With(l).Connect(at(name, 443), "/usr/bin/curl"); j.Verdict != Deny {
 				t.Errorf("%s: %s is %s (%s)", rules, name, j.Verdict, j.Rule)
 			}
 		}

@@ -154,7 +154,7 @@ func layer(t *testing.T, name, yaml string) Layer {
 }
 
 func TestLayers(t *testing.T) {
-	p := Builtin().With(
+	p := asking().With(
 		layer(t, "user", "commands:\n  - allow: go test *\n    children: allow\n  - deny: curl ** *evil*\n  - allow: git push origin main\n  - ask: make\n  - allow: rm -rf *\n"),
 		layer(t, "project", "commands:\n  - allow: make *\n  - allow: curl *\n  - ask: make deploy\n"),
 	)
@@ -175,12 +175,12 @@ func TestLayers(t *testing.T) {
 		"make":                      {Allow, "project", false},
 		"make deploy":               {Allow, "project", false}, // the first rule in a layer
 		"git push origin main":      {Allow, "user", false},
-		"git push origin main -f":   {Ask, "built-in", false}, // allowed argument for argument only
-		"git push -f origin main":   {Ask, "built-in", false},
-		"git -C x push origin main": {Ask, "built-in", false},
-		"git push origin $X":        {Ask, "built-in", false},
+		"git push origin main -f":   {Ask, "yours", false}, // allowed argument for argument only
+		"git push -f origin main":   {Ask, "yours", false},
+		"git -C x push origin main": {Ask, "yours", false},
+		"git push origin $X":        {Ask, "yours", false},
 		"rm -rf $X":                 {Allow, "user", false}, // "*" is anything, and so says who wrote it
-		"sudo go test":              {Ask, "built-in", false},
+		"sudo go test":              {Ask, "yours", false},
 	} {
 		j := p.Command(Command{Argv: []string{"bash", "-c", s}, Cwd: "/p", Project: "/p", Home: "/h"})
 		if j.Verdict != want.verdict || j.Layer != want.layer || j.NestedAllowed != want.nested {
@@ -191,7 +191,7 @@ func TestLayers(t *testing.T) {
 
 // A rule that denies is about its options however they are written.
 func TestOptionsSpelled(t *testing.T) {
-	p := Builtin().With(layer(t, "user", "commands:\n  - deny: rm -rf *\n  - deny: git push -f **\n  - deny: npm install -g **\n"+
+	p := asking().With(layer(t, "user", "commands:\n  - deny: rm -rf *\n  - deny: git push -f **\n  - deny: npm install -g **\n"+
 		"  - deny: find ** -delete\n  - deny: go test -race **\n  - deny: chmod --recursive **\n"))
 	for s, want := range map[string]Verdict{
 		"rm -rf x": Deny, "rm -fr x": Deny, "rm -r -f x": Deny, "rm -rfv x": Deny, "rm x -rf": Deny, "rm -Rf x": Deny,
@@ -217,8 +217,8 @@ func TestExplain(t *testing.T) {
 	} {
 		b.WriteString("$ " + oneLine(s) + "\n" + line(s).Explain() + "\n")
 	}
-	b.WriteString(Builtin().With(BuiltinProfiles().Named("codex").Layer()).Connect(at("api.openai.com", 443), "").Explain())
-	b.WriteString(Builtin().Connect(at("example.com", 443), "").Explain())
+	b.WriteString(asking().With(BuiltinProfiles().Named("codex").Layer()).Connect(at("api.openai.com", 443), "").Explain())
+	b.WriteString(asking().Connect(at("example.com", 443), "").Explain())
 	golden.RequireEqual(t, b.String())
 }
 
@@ -236,7 +236,7 @@ func TestParts(t *testing.T) {
 }
 
 func FuzzCommand(f *testing.F) {
-	for _, c := range builtinCases {
+	for _, c := range askingCases {
 		for _, s := range c.caught {
 			f.Add(s)
 		}

@@ -27,7 +27,7 @@ limits:
     written: 500M
 `))
 	must.OK(t, err)
-	p := Builtin().With(l)
+	p := asking().With(l)
 	j := p.Connect(Destination{Name: "example.org", Port: 443, Protocol: TCP}, "/usr/bin/curl")
 	if j.Verdict != Allow || len(j.Limits) != 4 || j.Limits[0].Amount != 50<<20 || j.Limits[0].At != Deny || j.Limits[2].Amount != 100 {
 		t.Errorf("judged %+v", j)
@@ -75,11 +75,11 @@ func TestTheStricterLimitWins(t *testing.T) {
 		{[]Layer{layer("a", "{sent: 5120K, at: deny}"), layer("b", "{sent: 5M}")}, "a", Deny},
 		{[]Layer{layer("a", "{sent: 5M}"), layer("b", "{received: 4M}").Tightening()}, "a", Ask},
 	} {
-		if l, ok := Builtin().With(c.of...).Limit(LimitSent); !ok || l.Layer != c.want || l.At != c.at {
+		if l, ok := asking().With(c.of...).Limit(LimitSent); !ok || l.Layer != c.want || l.At != c.at {
 			t.Errorf("%+v: %+v", c.of, l)
 		}
 	}
-	if l, ok := Builtin().Limit(LimitSent); ok {
+	if l, ok := asking().Limit(LimitSent); ok {
 		t.Errorf("nobody limits it: %+v", l)
 	}
 }

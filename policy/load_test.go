@@ -39,14 +39,14 @@ func TestLoad(t *testing.T) {
 	if len(l.Rules) != 2 || l.Rules[0].File != "/c/policy.yaml" || l.Rules[1].File != "/c/team/rules.yaml" || l.Rules[1].Line != 3 {
 		t.Errorf("rules %+v", l.Rules)
 	}
-	j := Builtin().With(l).Command(Command{Argv: []string{"make", "x"}})
+	j := asking().With(l).Command(Command{Argv: []string{"make", "x"}})
 	if j.Verdict != Ask || j.File != "/c/team/rules.yaml" || j.Line != 3 {
 		t.Errorf("%+v", j)
 	}
 	if len(l.Network) != 1 || len(l.Hide) != 1 || len(l.Limits) != 1 || len(l.Pass) != 1 || len(l.Set) != 1 || len(l.Mounts) != 1 || len(l.Checks) != 1 || l.Mounts[0].File != "/shared.yaml" {
 		t.Errorf("%+v", l)
 	}
-	if a := Builtin().With(l).Asking(); len(a) != 2 || a[0].On != "deny" || a[0].File != "/c/policy.yaml" {
+	if a := asking().With(l).Asking(); len(a) != 2 || a[0].On != "deny" || a[0].File != "/c/policy.yaml" {
 		t.Errorf("asking %+v: what a file includes counts beside its own word", a)
 	}
 	// Every byte of every file counts, and so does where they are.
@@ -152,7 +152,7 @@ checks: [make]
 }
 
 func TestMerge(t *testing.T) {
-	p := Builtin().With(
+	p := asking().With(
 		layer(t, "user", "files: {hide: [a]}\nlimits: {memory: 1G, cpus: 2}\nenvironment: {pass: [A, B], set: {C: user, D: user}}\nmounts: [{path: /a}, {path: /b, write: true}]\nask: {on: deny, timeout: 5m}\n"),
 		layer(t, "project", "files: {hide: [b]}\nlimits: {memory: 2G, cpus: 0.5}\nenvironment: {pass: [B], set: {C: project}}\nmounts: [{path: /a, write: true}, {path: /b, write: true}]\nask: {on: wait}\n"),
 	)
@@ -208,7 +208,7 @@ func TestFileRule(t *testing.T) {
 
 // A rule that allows holds only where the command was started, others wherever it may be.
 func TestIn(t *testing.T) {
-	p := Builtin().With(layer(t, "user", `
+	p := asking().With(layer(t, "user", `
 commands:
   - allow: rm -rf build
     in: services
@@ -240,7 +240,7 @@ commands:
 		}
 	}
 	// What is asked about elsewhere isn't allowed because of where a script goes.
-	q := Builtin().With(layer(t, "user", "commands:\n  - allow: git push\n    in: services\n"))
+	q := asking().With(layer(t, "user", "commands:\n  - allow: git push\n    in: services\n"))
 	for cwd, want := range map[string]Verdict{"/h/p/services": Allow, "/h/p": Ask, "": Ask} {
 		if j := q.Command(Command{Argv: []string{"git", "push"}, Cwd: cwd, Project: "/h/p", Home: "/h"}); j.Verdict != want {
 			t.Errorf("git push in %q: %s, want %s", cwd, j.Verdict, want)

@@ -95,12 +95,28 @@ func Loads(variable string) bool {
 // sets says whether one of some words sets such a variable, as env, export and the
 // like take them; with may, what isn't known is taken for one.
 func sets(ws []word, may bool) bool {
-	return slices.ContainsFunc(ws, func(w word) bool {
+	var given []string
+	for _, w := range ws {
 		name, _, ok := strings.Cut(w.text, "=")
-		if strings.Contains(name, unknown) {
-			return may
+		switch {
+		case strings.Contains(name, unknown):
+			if may {
+				return true
+			}
+		case ok:
+			given = append(given, w.text)
 		}
-		return ok && isLoader(name) && !Harmless(w.text)
+	}
+	return doMore(given)
+}
+
+// doMore says whether one of some variables, which are set together, is such a one and more
+// than a curb.
+func doMore(variables []string) bool {
+	curbs := Curbs(variables)
+	return slices.ContainsFunc(variables, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return isLoader(name) && !Harmless(v) && !curbs[v]
 	})
 }
 
@@ -110,6 +126,7 @@ const setsMore = "it sets a variable that may have a command do more than it sho
 // exports says whether a script may set such a variable for a command in it. Which
 // command that would be isn't looked at.
 func exports(f *syntax.File, r *reader) (found bool) {
+	var given []string
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Assign:
@@ -118,10 +135,15 @@ func exports(f *syntax.File, r *reader) (found bool) {
 				found = found || sets(r.fields(n.Value), true)
 			case n.Name != nil && isLoader(n.Name.Value):
 				value := word{text: unknown}
-				if n.Value != nil {
+				switch {
+				case n.Append, n.Naked, n.Array != nil:
+				case n.Value == nil:
+					value.text = ""
+				default:
 					value = r.word(n.Value)
 				}
-				found = found || !value.known() || !Harmless(n.Name.Value+"="+value.text)
+				found = found || !value.known()
+				given = append(given, n.Name.Value+"="+value.text)
 			}
 		case *syntax.ParamExp: // ${NAME:=VALUE}
 			assigns := n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull)
@@ -135,5 +157,5 @@ func exports(f *syntax.File, r *reader) (found bool) {
 		}
 		return true
 	})
-	return found
+	return found || doMore(given)
 }

@@ -13,7 +13,7 @@ import (
 func TestAllowedWithoutLoaders(t *testing.T) {
 	l, err := ParseLayer("user", "policy.yaml", []byte("version: 1\ncommands:\n  - allow: git push origin main\n  - allow: npm publish\n"))
 	must.OK(t, err)
-	p := Builtin().With(l)
+	p := asking().With(l)
 	c := func(argv ...string) Command {
 		return Command{Argv: argv, Cwd: "/p", Project: "/p", Home: "/home/me"}
 	}
@@ -21,6 +21,10 @@ func TestAllowedWithoutLoaders(t *testing.T) {
 		Allow: {
 			"git push origin main", "GIT_TERMINAL_PROMPT=0 git push origin main", "GIT_PAGER=cat PAGER=cat git push origin main", "CI=1 npm publish",
 			"export FOO=1; git push origin main", "env CI=1 git push origin main", "export -n FOO; npm publish", "GIT_AUTHOR_NAME=x git push origin main",
+			// Variables that only switch something off, or say how it looks.
+			"GIT_TRACE=0 git push origin main", "GIT_ASKPASS= SSH_ASKPASS= git push origin main", "GIT_SEQUENCE_EDITOR=: VISUAL=true git push origin main", "MANPAGER=cat SYSTEMD_PAGER= git push origin main",
+			"export GIT_SSH_COMMAND=false; git push origin main", "env LD_PRELOAD= NODE_OPTIONS= npm publish", "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/dev/null git push origin main",
+			"env GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0=cat git push origin main", "GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 git push origin main",
 			"X=$(date) git push origin main", "cd /p && git push origin main", "PYTHONUNBUFFERED=1 npm publish",
 		},
 		Ask: {
@@ -34,6 +38,10 @@ func TestAllowedWithoutLoaders(t *testing.T) {
 			"eval 'export LD_PRELOAD=./x'; git push origin main", "env LD_PRELOAD=./x git push origin main", `env "$X" git push origin main`, "env -S 'LD_PRELOAD=./x git push origin main'",
 			"sudo GIT_SSH_COMMAND=./x git push origin main", "sh -c 'GIT_SSH_COMMAND=./x git push origin main'", "LD_PRELOAD=./x sh -c 'git push origin main'",
 			"GIT_PAGER=./x git push origin main", "timeout 5 env GIT_DIR=/p/x git push origin main", "GIT_SSH_COMMAND+=x git push origin main",
+			// Off by its words, and on by what it is added to, what else is set, or what only the run will tell.
+			"GIT_TRACE+=0 git push origin main", "GIT_TRACE=0 GIT_TRACE=/p/x git push origin main", "GIT_ASKPASS= GIT_SSH_COMMAND=./x git push origin main", "GIT_TRACE=$X git push origin main", `env GIT_SSH_COMMAND="$X" git push origin main`,
+			"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=./x git push origin main", "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0=cat; GIT_CONFIG_VALUE_0=./x git push origin main",
+			"NODE_OPTIONS=-r./x npm publish", "EDITOR= git push origin main", "PAGER=less git push origin main",
 		},
 	}
 	for want, list := range scripts {
@@ -67,7 +75,7 @@ func TestAllowedWithoutLoaders(t *testing.T) {
 
 // Where no rule that allows counts it is said why, bounded, and only of what is asked about.
 func TestSaysWhyNoRuleCounts(t *testing.T) {
-	p := Builtin().With(Layer{Name: "yours", Rules: []Rule{must.Get(ParseRule(Allow, "git push *"))}})
+	p := asking().With(Layer{Name: "yours", Rules: []Rule{must.Get(ParseRule(Allow, "git push *"))}})
 	of := func(argv ...string) Command { return Command{Argv: argv} }
 	given, made, posing := of("git", "push"), of("git", "push"), of("git", "push")
 	given.Env = []string{"GOFLAGS=-x", "A=1", "npm_config_registry=x", "GOFLAGS=-y", "LD_" + strings.Repeat("x", 80) + "=", "PAGER=./x", "CC=x", "CXX=x"}

@@ -1,39 +1,27 @@
 package policy
 
 import (
-	_ "embed"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Policy is layers of rules. A rule that denies wins in whatever layer it
 // stands; else the most specific layer decides that has a rule which matches,
 // and in it the first such rule. What no rule matches is allowed, since it runs
-// in the sandbox. It is safe for concurrent use.
+// in the sandbox, where what it writes is taken back and what leaves is asked about as
+// it leaves. No rule is built in. It is safe for concurrent use.
 type Policy struct {
 	layers []Layer // from the most general to the most specific
 }
-
-//go:embed builtin.yaml
-var builtinYAML []byte
-
-var builtin = sync.OnceValue(func() *Policy {
-	l, err := ParseLayer(builtinLayer, "builtin.yaml", builtinYAML)
-	if err != nil {
-		panic(err) // the file is part of the program, and tested
-	}
-	return &Policy{layers: []Layer{l}}
-})
 
 // Layers are what it is made of, from the most general to the most specific. They
 // aren't the caller's to change.
 func (p *Policy) Layers() []Layer { return p.layers }
 
-// Builtin is the policy that applies when nobody has said anything.
-func Builtin() *Policy { return builtin() }
+// Of is the policy of some layers, from the most general to the most specific.
+func Of(layers ...Layer) *Policy { return &Policy{layers: layers} }
 
 // With is the policy with more specific layers on top.
 func (p *Policy) With(layers ...Layer) *Policy {
@@ -144,8 +132,6 @@ type Judgement struct {
 	// Uncounted is why no rule that allows counts for what is asked about; "": they do. It
 	// isn't escaped.
 	Uncounted string
-	// Pushes says that a rule which isn't built in allows a git push in it, see Packs.
-	Pushes bool
 	// Special says that the rule names a place that only its own rule opens, see
 	// HostRule.Special.
 	Special bool
@@ -224,7 +210,7 @@ const (
 // Command judges a program that wants to start. Scripts given to shells are
 // taken apart and each simple command is judged; wrappers such as env and
 // timeout are looked through; the strictest verdict wins. What can't be told
-// before it runs is asked about where it may be what a rule is about. It takes
+// before it runs is asked about where it may be what a rule asks about or denies. It takes
 // microseconds, and is bounded whatever it is given.
 func (p *Policy) Command(c Command) Judgement {
 	size := 0
@@ -232,7 +218,7 @@ func (p *Policy) Command(c Command) Judgement {
 		size += len(a) + 1
 	}
 	if len(c.Argv) == 0 {
-		return Judgement{Verdict: Ask, Rule: "it has no arguments, not even a name"}
+		return p.Doubted(Judgement{Verdict: Allow, Rule: noRule}, "it has no arguments, not even a name")
 	}
 	j := judging{policy: p, home: c.Home, more: c.more()}
 	at := site{project: c.Project, home: c.Home, hidden: c.Hidden}
@@ -254,7 +240,24 @@ func (p *Policy) Command(c Command) Judgement {
 		out.Parts = nil
 		return out
 	}
-	return Judgement{Verdict: Ask, Rule: tooLarge}
+	return p.Doubted(Judgement{Verdict: Allow, Rule: noRule}, tooLarge)
+}
+
+// guards says whether a rule asks about a command or denies it.
+func (p *Policy) guards() bool {
+	return slices.ContainsFunc(p.layers, func(l Layer) bool {
+		return slices.ContainsFunc(l.Rules, func(r Rule) bool { return r.Verdict != Allow })
+	})
+}
+
+// Doubted is what is said of something that rules let run, and that may be more than can be
+// told before it runs: it is asked about where a rule asks or denies, since it may be what that
+// is about. Without one there is nothing that it could be.
+func (p *Policy) Doubted(j Judgement, why string) Judgement {
+	if j.Verdict == Allow && p.guards() {
+		j.Verdict, j.Rule, j.Where = Ask, why, Where{}
+	}
+	return j
 }
 
 // Nobody is a program that only rules for all programs are about.
@@ -304,18 +307,22 @@ type finding struct {
 	rule    string
 	Where
 	nested bool
-	pushes bool
 	given  bool // the rule is one that the person gave for this session, and allows
 }
 
-func askFor(why string) *finding { return &finding{verdict: Ask, rule: why} }
+// unknown is what is found of what can't be told before it runs, see Doubted.
+func (j *judging) unknown(why string) *finding {
+	if !j.policy.guards() {
+		return &finding{verdict: Allow, rule: noRule}
+	}
+	return &finding{verdict: Ask, rule: why}
+}
 
 func (f finding) or(g finding) finding {
 	if g.verdict.Stricter(f.verdict) {
 		return g
 	}
 	f.nested = f.nested && g.nested
-	f.pushes = f.pushes || g.pushes
 	f.given = f.given && g.given
 	return f
 }
@@ -377,15 +384,17 @@ func (j *judging) weigh(v *invocation) finding {
 			case found == nil && r.Verdict == Ask && !r.about(v, false):
 				guess = l
 			}
-			found = &finding{r.Verdict, r.String(), Where{l.Name, r.File, r.Line}, r.Nested, false, r.Verdict == Allow && l.Origin == Given}
+			found = &finding{r.Verdict, r.String(), Where{l.Name, r.File, r.Line}, r.Nested, r.Verdict == Allow && l.Origin == Given}
 			if r.Verdict == Deny {
 				return *found
 			}
 		}
 	}
-	if found != nil {
-		found.pushes = found.allowsPush(v)
+	switch {
+	case found != nil:
 		return *found
+	case anyMatches(renaming(), v):
+		return *j.unknown(renames)
 	}
 	return finding{verdict: Allow, rule: noRule}
 }
@@ -405,7 +414,6 @@ type judging struct {
 	home   string
 	parts  []Part
 	nested []bool
-	pushes bool
 	others bool // not all parts are allowed by rules that the person gave
 	depth  int
 	steps  int
@@ -419,19 +427,19 @@ func (j *judging) add(text string, ws []word, f finding) {
 	if len(j.parts) >= maxParts {
 		if !j.full {
 			j.full = true
-			j.parts = append(j.parts, Part{Text: text, Verdict: Ask, Rule: tooMany})
+			f := j.unknown(tooMany)
+			j.parts = append(j.parts, Part{Text: text, Verdict: f.verdict, Rule: f.rule})
 			j.nested = append(j.nested, false)
 		}
 		return
 	}
 	j.parts = append(j.parts, Part{text, f.verdict, f.rule, f.Where, ws})
 	j.nested = append(j.nested, f.nested)
-	j.pushes = j.pushes || f.pushes
 	j.others = j.others || !f.given
 }
 
 func (j *judging) judgement() Judgement {
-	out := Judgement{Verdict: Allow, Rule: noRule, Parts: j.parts, NestedAllowed: len(j.parts) > 0 && !slices.Contains(j.nested, false), Pushes: j.pushes}
+	out := Judgement{Verdict: Allow, Rule: noRule, Parts: j.parts, NestedAllowed: len(j.parts) > 0 && !slices.Contains(j.nested, false)}
 	for i, p := range j.parts {
 		if i == 0 || p.Verdict.Stricter(out.Verdict) || out.Layer == "" && p.Layer != "" && !out.Verdict.Stricter(p.Verdict) {
 			out.Verdict, out.Rule, out.Where = p.Verdict, p.Rule, p.Where

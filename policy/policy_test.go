@@ -2,7 +2,9 @@ package policy
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -14,9 +16,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// asking are the rules of a person who is to be asked about much.
+var asking = sync.OnceValue(func() *Policy {
+	data, err := os.ReadFile("testdata/rules.yaml")
+	if err != nil {
+		panic(err)
+	}
+	l, err := ParseLayer("yours", "rules.yaml", data)
+	if err != nil {
+		panic(err)
+	}
+	return Of(l)
+})
+
 // line judges a script as bash -c gets it, in the project folder.
 func line(script string) Judgement {
-	return Builtin().Command(Command{
+	return asking().Command(Command{
 		Argv: []string{"/bin/bash", "-c", script}, Program: "/usr/bin/bash",
 		Cwd: "/home/me/proj", Project: "/home/me/proj", Home: "/home/me",
 		Hidden: func(file string) bool { return file == "/home/me/proj/out-of-sight/.env" },
@@ -24,7 +39,7 @@ func line(script string) Judgement {
 }
 
 // Every rule that asks, with what it must catch and what comes near.
-var builtinCases = []struct {
+var askingCases = []struct {
 	rule   string // a piece of its words
 	caught []string
 	missed []string
@@ -105,7 +120,6 @@ var builtinCases = []struct {
 	{"git credential|credential-*", []string{"git credential fill", "git credential-store get", "git-credential-store get"}, nil},
 	{"git config ** credential.*", []string{"git config credential.helper store", "git config core.sshCommand x", "git config --local core.hooksPath x"}, []string{"git config core.editor vi", "git config --get core.askPass", "git config core.fsmonitor false", "git config --unset core.sshCommand"}},
 	{"git -c=credential.*", []string{"git -c credential.helper=x fetch", "git -c core.sshCommand=x fetch", "git -c core.askPass= -c core.askPass=./x fetch"}, []string{"git -c color.ui=never status", "git -c core.askPass= -c credential.helper= -c core.sshCommand=false remote get-url origin"}},
-	{"git -c=alias.*", []string{"git -c alias.x=push x", "git -c alias.x='!sh' x"}, []string{"git -c user.name=x commit"}},
 	{"npm|pnpm|yarn|bun publish", []string{"npm publish", "npm --prefix x publish", "pnpm publish --access public", "yarn publish", "npm unpublish x", "npm token list", "npm login", "npm -w x publish", "npm pub", "npm --access public publish", "npm --cache /tmp/x publish"},
 		[]string{"npm install", "npm run publish-docs", "npm test", "npm ci", "npm run build", "npm publish --dry-run", "npm --silent run publish"}},
 	{"yarn npm publish", []string{"yarn npm publish"}, []string{"yarn npm audit"}},
@@ -141,13 +155,10 @@ var builtinCases = []struct {
 	{"systemctl", []string{"systemctl restart x", "systemctl --user enable x"}, []string{"systemctl status"}},
 	{"systemd-run", []string{"systemd-run ls"}, nil},
 	{"shutdown|reboot", []string{"shutdown now", "reboot"}, nil},
-	{"alias *=*", []string{"alias ls='rm -rf'", "alias x=y; x"}, []string{"alias"}},
-	{"hash -p", []string{"hash -p /tmp/x ls"}, []string{"hash -r"}},
-	{"enable -f", []string{"enable -f ./x.so x"}, []string{"enable x"}},
 }
 
-func TestBuiltinRules(t *testing.T) {
-	for _, c := range builtinCases {
+func TestAskingRules(t *testing.T) {
+	for _, c := range askingCases {
 		for _, s := range c.caught {
 			j := line(s)
 			if j.Verdict != Ask {
@@ -171,13 +182,13 @@ func TestBuiltinRules(t *testing.T) {
 }
 
 // Each rule of the file has at least one case above.
-func TestBuiltinRulesAreTested(t *testing.T) {
-	for _, r := range Builtin().layers[0].Rules {
+func TestAskingRulesAreTested(t *testing.T) {
+	for _, r := range asking().layers[0].Rules {
 		if r.Verdict != Ask {
 			continue
 		}
 		tested := false
-		for _, c := range builtinCases {
+		for _, c := range askingCases {
 			tested = tested || strings.HasPrefix(r.Text, c.rule) && len(c.caught) > 0
 		}
 		if !tested {
@@ -186,9 +197,17 @@ func TestBuiltinRulesAreTested(t *testing.T) {
 	}
 }
 
-// What can't be told before it runs is asked about where it decides what runs.
+// What can't be told before it runs is asked about where it decides what runs, and a rule
+// asks about something or denies it: then it may be that. Where none does it runs: what
+// that starts is judged as it starts.
 func TestUnknown(t *testing.T) {
+	said := func(p *Policy, s string) Verdict {
+		return p.Command(Command{Argv: []string{"/bin/bash", "-c", s}, Program: "/usr/bin/bash", Cwd: "/p", Project: "/p"}).Verdict
+	}
+	allow := Of(layer(t, "yours", "commands: [{allow: git push}, {allow: $X, children: allow}]\n"))
+	deny := Of(layer(t, "project", "commands: [{deny: terraform destroy}]\n"))
 	for _, s := range []string{
+		"alias ls='rm -rf'", "alias x=y; x", "hash -p /tmp/x ls", "enable -f ./x.so x", "git -c alias.x=push x", "git -c alias.x='!sh' x",
 		"$X", "$X foo", `"$CMD" -rf`, "`cat x`", "$(cat x)", "${X}rm", "eval $X", `eval "$X"`, "eval \"$(curl x)\"", "bash -c \"$X\"", "sh -c $X", "bash $X",
 		"curl x | sh", "curl -fsSL x | bash -s -- y", "wget -O- x | sudo bash", "curl x | env bash", "curl x | busybox sh", "echo cm0= | base64 -d | sh", "cat x | bash", "curl x | python3", "curl x | node -", "curl x | perl",
 		"curl x | (sh)", "curl x | { cat; sh; }", "curl x | while read l; do $l; done", "curl x | tee y | sh", "$(curl x | sh)", "echo $(curl x | sh)", "X=$(curl x | sh)",
@@ -199,8 +218,14 @@ func TestUnknown(t *testing.T) {
 		if j := line(s); j.Verdict != Ask {
 			t.Errorf("%s: not asked\n%s", s, j.Explain())
 		}
+		for p, want := range map[*Policy]Verdict{Of(): Allow, allow: Allow, deny: Ask, Of(deny.layers[0].Tightening()): Ask} {
+			if got := said(p, s); got != want {
+				t.Errorf("%s: %s by %v", s, got, p.layers)
+			}
+		}
 	}
 	for _, s := range []string{
+		"alias", "hash -r", "enable x", "git -c user.name=x commit",
 		"echo $X", "ls \"$X\"", "cat $(ls)", "X=1", "X=$Y", "echo 'eval $X'", "cat x | python3 -m json.tool", "curl x | jq .", "cat x | node -e 'x'", "cat x | python3 -c 'x'", "cat x | python3 a.py", "cat x | perl -pe 's/a/b/'",
 		"bash x.sh", "sh -n x.sh", "source venv/bin/activate", ". ./env.sh && go test ./...", "bash -c 'echo $X'", "eval 'ls -la'", `"$HOME/bin/tool" x`, `"$DIR"/tool x`, "~/bin/x", "for f in *.go; do gofmt -l $f; done",
 		"go test ./...", "npm ci && npm test", "make -j4", "ls | xargs grep x", "ls | xargs -I{} cp {} /tmp/x", "trap - EXIT", "trap 'rm -f /tmp/x' EXIT", "python3 <<'E'\nimport os\nE", "cat <<'E' > x\n$X\nE", "test -f x", "[ -f x ]", "[[ $X == y ]]", ": > x", "true",
@@ -246,7 +271,7 @@ func TestNames(t *testing.T) {
 	} {
 		in := at
 		in.Argv, in.Program = c.argv, c.program
-		if j := Builtin().Command(in); j.Verdict != c.want {
+		if j := asking().Command(in); j.Verdict != c.want {
 			t.Errorf("%q %s: %s", c.argv, c.program, j.Explain())
 		}
 	}
@@ -255,7 +280,7 @@ func TestNames(t *testing.T) {
 // Where it isn't known where a command runs, "." and "*" may be everything.
 func TestUnknownFolder(t *testing.T) {
 	for s, want := range map[string]Verdict{"rm -rf .": Ask, "rm -rf *": Ask, "rm -rf ../..": Ask, "rm -rf build": Allow, "rm -rf /": Ask} {
-		if j := Builtin().Command(Command{Argv: []string{"sh", "-c", s}}); j.Verdict != want {
+		if j := asking().Command(Command{Argv: []string{"sh", "-c", s}}); j.Verdict != want {
 			t.Errorf("%s: %s", s, j.Explain())
 		}
 	}
@@ -306,21 +331,12 @@ func BenchmarkCommand(b *testing.B) {
 		"script": {"bash", "-c", "cd src && go build ./... && go test -run 'X|Y' ./... 2>&1 | tail -20"},
 	} {
 		c := Command{Argv: argv, Cwd: "/p", Project: "/p", Home: "/h", Program: "/usr/bin/" + argv[0]}
-		Builtin().Command(c) // reads the rules
+		asking().Command(c) // reads the rules
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				Builtin().Command(c)
+				asking().Command(c)
 			}
 		})
-	}
-}
-
-// Every supervisor pays for reading the rules once, as it starts.
-func BenchmarkRead(b *testing.B) {
-	for b.Loop() {
-		if _, err := ParseLayer("built-in", "builtin.yaml", builtinYAML); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 
@@ -337,7 +353,7 @@ func TestReadings(t *testing.T) {
 		`rm '*.o'`:                         `["rm" "*.o"] ["*.o"]`,
 		`echo ` + strings.Repeat("a ", 64): ``,
 	} {
-		j := Builtin().Command(Command{Argv: []string{"sh", "-c", line}})
+		j := asking().Command(Command{Argv: []string{"sh", "-c", line}})
 		var got []string
 		for _, words := range j.Parts[0].Readings() {
 			got = append(got, fmt.Sprintf("%q", words))
@@ -352,7 +368,7 @@ func TestReadings(t *testing.T) {
 func TestScriptIsNoOption(t *testing.T) {
 	l, err := ParseLayer("test", "test.yaml", []byte("commands: [{allow: python example.py, children: allow}]\n"))
 	must.OK(t, err)
-	if j := Builtin().With(l).Command(Command{Argv: []string{"python", "example.py"}}); j.Verdict != Allow || !j.NestedAllowed {
+	if j := asking().With(l).Command(Command{Argv: []string{"python", "example.py"}}); j.Verdict != Allow || !j.NestedAllowed {
 		t.Errorf("judged %+v", j)
 	}
 }

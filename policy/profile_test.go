@@ -177,7 +177,7 @@ func TestSelfAgain(t *testing.T) {
 
 // What an agent only reports to is refused, and what it needs is allowed.
 func TestProfileRefuses(t *testing.T) {
-	p := Builtin().With(BuiltinProfiles().Named("gemini").Layer())
+	p := asking().With(BuiltinProfiles().Named("gemini").Layer())
 	for host, want := range map[string]Verdict{"play.googleapis.com": Deny, "generativelanguage.googleapis.com": Allow, "example.com": Ask} {
 		if got := p.Connect(Destination{Name: host, Port: 443, Protocol: "tcp"}, ""); got.Verdict != want {
 			t.Errorf("%s: %+v", host, got)
@@ -546,7 +546,7 @@ func TestEnvironment(t *testing.T) {
 func TestProfileAsks(t *testing.T) {
 	p, err := ParseProfile("f.yaml", []byte("name: x\nask: {on: deny, timeout: 5m}\n"))
 	must.OK(t, err)
-	a := Builtin().With(p.Layer()).Asking()
+	a := asking().With(p.Layer()).Asking()
 	if len(a) != 1 || a[0].On != "deny" || a[0].Timeout != 5*time.Minute || a[0].Layer != "profile x" || a[0].Line != 2 {
 		t.Errorf("got %+v", a)
 	}
@@ -557,7 +557,7 @@ func TestProfileAsks(t *testing.T) {
 
 // What an agent asks for without being told to is denied to its own program alone.
 func TestProfileNetwork(t *testing.T) {
-	rules := Builtin().With(BuiltinProfiles().Named("codex").Layer())
+	rules := asking().With(BuiltinProfiles().Named("codex").Layer())
 	news := Destination{Name: "raw.githubusercontent.com", Port: 443, Protocol: TCP}
 	for program, want := range map[string]Verdict{codexFile: Deny, "/usr/bin/curl": Ask, "/p/codex": Ask} {
 		if got := rules.Connect(news, program); got.Verdict != want {

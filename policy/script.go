@@ -16,13 +16,13 @@ const (
 // known says that src is exactly what will run.
 func (j *judging) script(src string, known bool, dialect string, at site, text string) (*finding, bool) {
 	if !known {
-		return askFor(scriptUnknown), false
+		return j.unknown(scriptUnknown), false
 	}
 	if len(src) > maxBytes {
-		return askFor(tooLarge), false
+		return j.unknown(tooLarge), false
 	}
 	if j.depth >= maxDepth || nests(src) > maxNests {
-		return askFor(tooDeep), false
+		return j.unknown(tooDeep), false
 	}
 	j.depth++
 	defer func() { j.depth-- }()
@@ -35,7 +35,7 @@ func (j *judging) script(src string, known bool, dialect string, at site, text s
 	}
 	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(src), "")
 	if err != nil {
-		return askFor(scriptSyntax), false
+		return j.unknown(scriptSyntax), false
 	}
 	s := &scan{
 		j: j, src: src, fish: dialect == "fish",
@@ -142,7 +142,7 @@ func (s *scan) stmt(st *syntax.Stmt, at *site) {
 				if here.input = nil; r.Op == syntax.RdrIn || r.Op == syntax.RdrInOut {
 					here.input = []word{w}
 				}
-				here.piped, here.fetched = r.Op == syntax.DplIn || w.process, w.process && w.fetched || r.Op == syntax.DplIn && at.fetched
+				here.piped = r.Op == syntax.DplIn || w.process
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func (s *scan) binary(c *syntax.BinaryCmd, at *site) {
 	case syntax.Pipe, syntax.PipeAll:
 		s.stmt(c.X, &here)
 		right := *at
-		right.piped, right.fetched = true, at.fetched || fetches(c.X)
+		right.piped = true
 		s.stmt(c.Y, &right)
 	case syntax.AndStmt:
 		s.stmt(c.X, &here)
@@ -292,7 +292,7 @@ func (s *scan) inner(n syntax.Node, at *site) {
 			return true
 		}
 		here := *at
-		here.piped, here.fetched = false, false
+		here.piped = false
 		s.stmts(list, &here)
 		return true
 	})

@@ -15,23 +15,16 @@ func (j *judging) shell(called []string, args []word, at site, text string) (*fi
 		file = &rest[0]
 	}
 	switch {
-	case fetched(args) && (unsure || has && script.fetched || file != nil && file.fetched):
-		return askFor(networkShell), false
 	case unsure:
-		return askFor(whatUnknown), false
+		return j.unknown(whatUnknown), false
 	case has:
 		return j.script(script.text, script.known(), dialect, at, text)
 	case file == nil:
-		if at.fetched {
-			return askFor(networkShell), false
-		}
 		if at.piped {
-			return askFor(fromInput), false
+			return j.unknown(fromInput), false
 		}
-	case isInput(file.text) && at.fetched:
-		return askFor(networkShell), false
 	case file.process, isInput(file.text):
-		return askFor(fromInput), false
+		return j.unknown(fromInput), false
 	}
 	if file == nil {
 		return nil, false
@@ -114,9 +107,6 @@ func shellArgs(args []word) (script word, has bool, file []word, unsure bool) {
 
 // builtin judges what a command of the shell itself runs.
 func (j *judging) builtin(name string, args []word, at site, text string) (*finding, bool) {
-	if name != "trap" && fetched(args) {
-		return askFor(networkShell), false
-	}
 	switch name {
 	case "eval":
 		if len(args) > 0 && args[0].text == "--" {
@@ -127,7 +117,7 @@ func (j *judging) builtin(name string, args []word, at site, text string) (*find
 		return j.trap(args, at, text)
 	}
 	if slices.ContainsFunc(args, func(w word) bool { return w.process || isInput(w.text) }) { // source
-		return askFor(fromInput), false
+		return j.unknown(fromInput), false
 	}
 	return nil, false
 }

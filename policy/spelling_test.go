@@ -134,7 +134,7 @@ func TestTooLongToJudge(t *testing.T) {
 
 // A rule that allows a program with a folder is about what is typed so, and nothing else.
 func TestAllowedWithFolder(t *testing.T) {
-	p := Builtin().With(layer(t, "user", "commands:\n  - allow: ./gradlew publish *\n  - allow: scripts/*/gradlew publish *\n"))
+	p := asking().With(layer(t, "user", "commands:\n  - allow: ./gradlew publish *\n  - allow: scripts/*/gradlew publish *\n"))
 	for s, want := range map[string]Verdict{
 		"./gradlew publish": Allow, "env -u X ./gradlew publish --info": Allow, "scripts/a/gradlew publish": Allow,
 		"gradlew publish": Ask, "../gradlew publish": Ask, "/tmp/gradlew publish": Ask, "./$X/gradlew publish": Ask, "scripts/gradlew publish": Ask,
@@ -179,7 +179,7 @@ func TestStartedAs(t *testing.T) {
 func TestAProgramBehindItsLink(t *testing.T) {
 	l, err := ParseLayer("yours", "policy.yaml", []byte("commands: [{deny: npm publish}, {allow: npm test}, {ask: npm|npm-cli.js}]\n"))
 	must.OK(t, err)
-	p := Builtin().With(l)
+	p := asking().With(l)
 	for line, want := range map[string]Verdict{
 		"node /usr/lib/node_modules/npm/bin/npm-cli.js publish":           Deny,
 		"node --inspect /usr/lib/node_modules/npm/bin/npm-cli.js publish": Deny,

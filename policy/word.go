@@ -20,7 +20,6 @@ type word struct {
 	process bool     // it is the name of a pipe from a process: <(…)
 	near    []string // what its program may take it for
 	value   bool     // it may be the value of the option before it, and no operand
-	fetched bool     // another machine sends what is in it, or what is in that pipe
 	cut     bool     // it stands for all that was too much to be read
 }
 
@@ -124,10 +123,8 @@ func (r *reader) part(b *build, p syntax.WordPart, quoted, first bool) {
 		b.lit("0") // some number
 	case *syntax.ProcSubst:
 		b.w.process = true
-		b.w.fetched = b.w.fetched || fetches(p)
 		b.lit("/dev/fd/63")
 	case *syntax.CmdSubst:
-		b.w.fetched = b.w.fetched || fetches(p)
 		if s, ok := here(p); ok && quoted && !r.own["cat"] {
 			b.lit(s)
 			return

@@ -266,6 +266,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 			s.fail(err)
 			return
 		}
+		s.trapped(a)
 		a.EndedAt, a.Exit, a.After, a.LeftRunning, a.lingers, a.untold = ended, exit, cp.ID, left, left > 0, true
 		s.told(a, func(t files.Told) { s.recordEnd(a, t) })
 	}

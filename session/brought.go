@@ -26,6 +26,11 @@ func (s *Session) bring(place home.Place) (_ *api.Brought, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, into.Close()) }()
+	defer func() {
+		if err == nil {
+			err = place.Save()
+		}
+	}()
 	return bring.All(bring.Needs{
 		Home: s.cfg.Home, Workspace: s.cfg.Workspace, Private: []string{s.cfg.DataDir, s.cfg.RunDir}, Env: slices.Concat(s.cfg.Env, s.cfg.Vars),
 		Brings: s.profile.Brings(), Into: into, Was: was,

@@ -12,6 +12,7 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/e2e/must"
+	"stepbox/session/rules"
 	"stepbox/session/tell"
 )
 
@@ -25,6 +26,7 @@ func telling(t *testing.T, mode api.Mode, script string) *world {
 `
 	return startConfigured(t, func(project string) {
 		must.OK(t, os.WriteFile(filepath.Join(project, "agent.sh"), []byte(functions+script), 0o644))
+		must.OK(t, os.WriteFile(filepath.Join(project, rules.Name), []byte("commands: [{ask: git push}]\n"), 0o644))
 	}, func(c *session.Config) { c.Mode, c.Program = mode, exe }, "bash", "agent.sh")
 }
 

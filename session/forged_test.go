@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"stepbox/session/api"
+	"stepbox/session/rules"
 )
 
 // forger is an agent that puts rm where it says and runs it as what it says.
@@ -96,7 +97,7 @@ sleep 60;
 func TestJudgeForgedScript(t *testing.T) {
 	t.Parallel()
 	w := begin(t, api.ModePolicy, map[string]string{
-		"agent.sh": "./rm.sh ../project; read x\n", "rm.sh": "#!/usr/bin/rm -rf\n", "sub/x": "", "victim.txt": "x",
+		rules.Name: "commands: [{ask: rm -r}]\n", "agent.sh": "./rm.sh ../project; read x\n", "rm.sh": "#!/usr/bin/rm -rf\n", "sub/x": "", "victim.txt": "x",
 	}, "bash", "agent.sh")
 	q := w.asks(api.Question{}, "rm.sh")
 	if !strings.Contains(q.Rule, "rm -r") {

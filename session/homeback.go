@@ -113,9 +113,29 @@ func (s *Session) homeEnds(p *home.Plan, rec *api.Rollback, failed []manifest.Pr
 	s.record(then, done, s.changed("counted"))
 }
 
-// leftInHome sums up what was changed in a home of the session's own; nil: nothing was.
+// trapped tells a person, once of each file, that an action ended and programs obey what was
+// written meanwhile to a home that other sessions have as well, and how it goes back.
+func (s *Session) trapped(a *action) {
+	if s.home.Saved == "" {
+		return
+	}
+	s.loop.Aside(func() func() {
+		found := s.judge.Places.Traps()
+		return func() {
+			found = slices.DeleteFunc(found, func(file string) bool { return slices.Contains(s.traps, file) })
+			if len(found) == 0 {
+				return
+			}
+			s.traps = append(s.traps, found...)
+			s.note(true, "#%d ended, and programs obey what was written meanwhile to %s, in this session and the next ones; stepbox diff --home %s lists it, stepbox rollback --home %s takes it back", a.N, strings.Join(found, ", "), s.cfg.ID, s.cfg.ID)
+		}
+	})
+}
+
+// leftInHome sums up what was changed in a home of the session's own, or of what programs
+// obey in a shared one; nil: nothing was.
 func (s *Session) leftInHome() *api.HomeLeft {
-	if s.home.Upper == "" {
+	if s.home.Upper == "" && s.home.Saved == "" {
 		return nil
 	}
 	changes, err := s.home.Changes(context.Background(), s.profile)

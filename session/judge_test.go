@@ -9,6 +9,7 @@ import (
 	"stepbox/session"
 	"stepbox/session/api"
 	"stepbox/session/e2e/must"
+	"stepbox/session/rules"
 )
 
 // begin starts an agent of its own over a project with these files. Names that
@@ -108,7 +109,7 @@ func TestJudgeSelfExecIsAsked(t *testing.T) {
 
 func TestJudgeSelfExecMeetsTheRules(t *testing.T) {
 	t.Parallel()
-	w := begin(t, api.ModePolicy, map[string]string{"sub/victim.txt": "x", "b": "x"}, "bash", "-s", "--", ".")
+	w := begin(t, api.ModePolicy, map[string]string{rules.Name: "commands: [{ask: rm -r}]\n", "sub/victim.txt": "x", "b": "x"}, "bash", "-s", "--", ".")
 	v := w.Terminal().Join()
 	defer v.Close()
 	v.Input([]byte("exec rm -rf -v . sub b -s -- .\n"))
@@ -248,7 +249,7 @@ time.sleep(60)
 // another folder or environment it is another one.
 func TestJudgeTheSameWordsElsewhere(t *testing.T) {
 	t.Parallel()
-	w := begin(t, api.ModePolicy, map[string]string{"a/x": "", "b/x": "", "agent.sh": "bash run.sh; read x\n", "run.sh": `
+	w := begin(t, api.ModePolicy, map[string]string{rules.Name: "commands: [{ask: git push}]\n", "a/x": "", "b/x": "", "agent.sh": "bash run.sh; read x\n", "run.sh": `
 (cd a; /bin/git push ../none)
 (cd a; /bin/git push ../none)
 (cd b; /bin/git push ../none)
@@ -271,7 +272,7 @@ func TestJudgeTheSameWordsElsewhere(t *testing.T) {
 // Whether an escape was made for the person or typed can't be seen, so it is said.
 func TestJudgeSaysWhatIsEscaped(t *testing.T) {
 	t.Parallel()
-	w := begin(t, api.ModePolicy, map[string]string{"agent.sh": `
+	w := begin(t, api.ModePolicy, map[string]string{rules.Name: "commands: [{ask: git push}]\n", "agent.sh": `
 /bin/git push 'a\nb'
 /bin/git push $'a\nb'
 A=$'\e[2J' /bin/git push c
@@ -459,7 +460,7 @@ func TestJudgeApprovalCoversAnOrphan(t *testing.T) {
 // What a rule let join isn't covered by the approval of what it joined.
 func TestJudgeJoiningBringsNoApproval(t *testing.T) {
 	t.Parallel()
-	w := begin(t, api.ModePolicy, map[string]string{"old/x": "x", "victim.txt": "x",
+	w := begin(t, api.ModePolicy, map[string]string{rules.Name: "commands: [{ask: rm -r}]\n", "old/x": "x", "victim.txt": "x",
 		"join.py": "import subprocess\nsubprocess.run(['rm', '-rf', '.', 'victim.txt'])\n",
 		"agent.py": `
 import os, time

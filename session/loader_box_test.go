@@ -18,7 +18,7 @@ func TestAnAnswerHoldsForItsWordsOnly(t *testing.T) {
 		"its own":     "printf '#!/bin/sh\\n' >git; chmod +x git; ./git push a; read x",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := start(t, api.ModePolicy, "git push a; git push a; "+script)
+			w := startAsking(t, api.ModePolicy, "git push a; git push a; "+script)
 			q := w.held(0)
 			w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, "git push a"))
 			q = w.held(q.ID)

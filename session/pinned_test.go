@@ -88,7 +88,7 @@ func TestOwnDynamicLinkerIsAskedAbout(t *testing.T) {
 	must.OK(t, err)
 	program = bytes.Replace(program, linker, append(own, make([]byte, len(linker)-len(own))...), 1)
 	name := strings.TrimRight(string(linker), "\x00")
-	w := startWith(t, api.ModePolicy, "cp "+name+" /tmp/linker; ./prog hello; sleep 60", func(project string) {
+	w := startAsking(t, api.ModePolicy, "cp "+name+" /tmp/linker; ./prog hello; sleep 60", func(project string) {
 		must.OK(t, os.WriteFile(filepath.Join(project, "prog"), program, 0o755))
 	})
 	q := w.held(0)
@@ -111,7 +111,7 @@ git push; git push
 printf '#!/bin/sh\necho two\n' >/tmp/bin/git
 git push; sleep 60
 `
-	w := startWith(t, api.ModePolicy, "bash run.sh; sleep 60", func(project string) {
+	w := startAsking(t, api.ModePolicy, "bash run.sh; sleep 60", func(project string) {
 		must.OK(t, os.WriteFile(filepath.Join(project, "run.sh"), []byte(script), 0o755))
 	})
 	first := w.held(0)

@@ -19,7 +19,7 @@ func patterns(all []api.Proposal) (out []string) {
 // What an answer may be made goes from narrow to wide, and each can be answered with.
 func TestProposals(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, `git push --dry-run; git push origin main; timeout 9 bash -c 'true && git push "b c" | cat; ssh -p 2 x'; exec 3<>/dev/tcp/192.0.2.1/80; read x`)
+	w := startAsking(t, api.ModePolicy, `git push --dry-run; git push origin main; timeout 9 bash -c 'true && git push "b c" | cat; ssh -p 2 x'; exec 3<>/dev/tcp/192.0.2.1/80; read x`)
 	q := w.held(0)
 	for _, c := range []struct {
 		title string
@@ -62,7 +62,7 @@ func TestProposals(t *testing.T) {
 // What was answered the same three times offers to be a rule.
 func TestAnOffer(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "git push a; git push a; git push a; git push b; git push a; read x")
+	w := startAsking(t, api.ModePolicy, "git push a; git push a; git push a; git push b; git push a; read x")
 	var q api.Question
 	for range 3 {
 		if q = w.held(q.ID); q.Offer != nil {
@@ -81,7 +81,7 @@ func TestAnOffer(t *testing.T) {
 // One answer to several questions is one that was given.
 func TestAnOfferCountsDecisions(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "git push a & git push a & git push a & wait; git push a; git push a; git push a; read x")
+	w := startAsking(t, api.ModePolicy, "git push a & git push a & git push a & wait; git push a; git push a; git push a; read x")
 	first, second := w.both()
 	all := []api.Question{first, second, w.held(second.ID)}
 	for i, q := range all {
@@ -125,7 +125,7 @@ func TestWhatIsTheSame(t *testing.T) {
 // line, and what waits beside it.
 func TestAProposalSaysWhatElseRuns(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "bash -c 'git push a; ssh x' & git push b & wait; read x")
+	w := startAsking(t, api.ModePolicy, "bash -c 'git push a; ssh x' & git push b & wait; read x")
 	q, other := w.both()
 	if !strings.HasPrefix(q.Title, "bash") {
 		q, other = other, q

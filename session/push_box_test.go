@@ -37,9 +37,9 @@ func gitServer(t *testing.T) (repository, port string) {
 	return repository, at.Port()
 }
 
-// A push is asked about, and so is where it leads. Answered for always, the next session
-// pushes without a question.
-func TestAPushIsAllowedForAlways(t *testing.T) {
+// A push is asked about once: where it leaves, with what it sends. Answered for always, the
+// next session pushes without a question.
+func TestAPushIsAskedAboutOnce(t *testing.T) {
 	t.Parallel()
 	repository, port := gitServer(t)
 	var head string
@@ -60,18 +60,16 @@ func TestAPushIsAllowedForAlways(t *testing.T) {
 			t.Errorf("%s came, %s was pushed", got, head)
 		}
 	}
-	q := w.asks(api.Question{}, "git push origin main")
-	if got := q.Command.Sends; len(got) != 1 || got[0] != "pushes main to http://host.stepbox.internal:"+port+"/a.git" {
-		t.Errorf("it is said to send %q", got)
+	q := w.asks(api.Question{}, "host.stepbox.internal:"+port)
+	if got := q.Connection.Sent(); len(got) != 1 || got[0] != "pushes main to http://host.stepbox.internal:"+port+"/a.git" || q.Action == 0 {
+		t.Errorf("of #%d, it is said to send %q", q.Action, got)
 	}
-	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
-	q = w.asks(q, "host.stepbox.internal:"+port)
 	if refs := gitIn(t, repository, "for-each-ref"); refs != "" {
 		t.Errorf("it is asked about, and %s is there", refs)
 	}
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
 	pushed()
-	w.reads(w.policy(), "commands:\n  - allow: git push origin main # TODAY\nnetwork:\n  - allow: host.stepbox.internal:"+port+" # TODAY\n")
+	w.reads(w.policy(), "network:\n  - allow: host.stepbox.internal:"+port+" # TODAY\n")
 	_, err := w.Kill(t.Context())
 	w.must(err)
 	gitIn(t, repository, "update-ref", "-d", "refs/heads/main")

@@ -135,7 +135,7 @@ func (q *question) digests() (hash, same string) {
 		put(strconv.Itoa(e.PID), strconv.FormatUint(e.Start, 10))
 	}
 	if q.held != nil {
-		put("connection", q.held.Key.Program, strconv.FormatBool(q.held.Key.Written), q.held.Key.To.String(), q.held.Key.Limit)
+		put("connection", q.held.Key.Program, strconv.FormatBool(q.held.Key.Written), q.held.Key.To.String(), q.held.Key.Limit, q.held.Key.Sends)
 	}
 	if q.request != nil {
 		put(q.request.covered()...)

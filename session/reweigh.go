@@ -137,7 +137,6 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		return api.Ask, "step mode: " + k.told + " starts it, which others than action " + strconv.Itoa(a.N) + " may have told to"
 	case s.info.Mode == api.ModeStep:
 		return api.Ask, "step mode: nobody approved what starts this"
-	case k.pushes && !x.Command.Written && j.Packs(x.Argv, x.Program.Path):
 	default:
 		return api.Verdict(j.Verdict), j.Rule
 	}

@@ -31,6 +31,7 @@ type process struct {
 	proc
 	pgid    int
 	exec    api.Exec
+	sends   []string        // what it was seen to send as it started
 	kin     *kin            // nil: a root, which belongs to no action
 	action  *action         // the kin's
 	profile *policy.Profile // a root's
@@ -52,7 +53,6 @@ type kin struct {
 	mark     uint64   // 0: it has none
 	person   bool     // a person approved it
 	children bool     // a rule allows what it starts
-	pushes   bool     // a rule allows a git push in it
 	told     string   // the program of whose children alone it is, which others may tell what to do
 	hears    []uint64 // if not they themselves, but what another program of the action passes on: by what
 	single   bool     // of one program start: it is over with that, as a rule
@@ -106,7 +106,7 @@ func (r *roster) give(k *kin) *kin {
 // part makes a kin for one program start of a kin, a program that somebody else may tell what to do:
 // what was approved doesn't cover what it starts.
 func (r *roster) part(of *kin, program string, hears []uint64) *kin {
-	return r.give(&kin{action: of.action, children: of.children, pushes: of.pushes, single: true, told: program, hears: hears})
+	return r.give(&kin{action: of.action, children: of.children, single: true, told: program, hears: hears})
 }
 
 // covers says whether what a person approved covers what this kin's processes start.
@@ -312,20 +312,47 @@ func (r *roster) tree(a *action) (out []proc) {
 
 // byPID is the action that a process which began a program belongs to; 0 for none.
 func (r *roster) byPID(pid int) int {
-	for _, p := range r.procs {
-		if p.pid == pid && p.action != nil {
-			return p.action.N
-		}
+	if p := r.pid(pid); p != nil && p.action != nil {
+		return p.action.N
 	}
 	return 0
 }
 
-// agents says whether a process is an agent's own main one.
-func (r *roster) agents(pid int) bool {
+// pid is the living process of a number in which a program began; nil for none.
+func (r *roster) pid(pid int) *process {
 	for _, p := range r.procs {
-		if p.pid == pid && p.agent {
-			return true
+		if p.pid == pid {
+			return p
 		}
 	}
-	return false
+	return nil
+}
+
+// maxAbove bounds how far up is looked for who sends something.
+const maxAbove = 32
+
+// sends is what a process was seen to send as it started, or else the nearest above it that
+// was: git has others connect for it.
+func (r *roster) sends(pid int) []string {
+	for range maxAbove {
+		p := r.pid(pid)
+		if p == nil || len(p.sends) > 0 {
+			return p.sent()
+		}
+		pid = p.exec.Parent
+	}
+	return nil
+}
+
+func (p *process) sent() []string {
+	if p == nil {
+		return nil
+	}
+	return p.sends
+}
+
+// agents says whether a process is an agent's own main one.
+func (r *roster) agents(pid int) bool {
+	p := r.pid(pid)
+	return p != nil && p.agent
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,9 +30,31 @@ func (w *world) policy() string {
 	return rules.User(filepath.Join(filepath.Dir(w.project), "home"), "")
 }
 
-// writes puts a text into a file, whole.
+// asks.yaml are rules of the person's that ask. Their own file includes it, so that what is
+// put there comes before.
+const included = "include: [asks.yaml]\n"
+
+// startAsking starts a session of a person who has such rules.
+func startAsking(t *testing.T, mode api.Mode, script string, prepare ...func(project string)) *world {
+	t.Helper()
+	return startWith(t, mode, script, func(project string) {
+		file := rules.User(filepath.Join(filepath.Dir(project), "home"), "")
+		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.OK(t, os.WriteFile(file, []byte(included), 0o600))
+		asks := "commands: [{allow: git push --dry-run}, {ask: git push}, {ask: ssh}, {ask: rm -r}]\n"
+		must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(file), "asks.yaml"), []byte(asks), 0o600))
+		for _, f := range prepare {
+			f(project)
+		}
+	})
+}
+
+// writes puts a text into a file, whole. What asks is included still.
 func (w *world) writes(file, text string) {
 	w.Helper()
+	if _, err := os.Lstat(filepath.Join(filepath.Dir(file), "asks.yaml")); err == nil {
+		text += included
+	}
 	w.must(os.MkdirAll(filepath.Dir(file), 0o755))
 	w.must(os.WriteFile(file+".new", []byte(text), 0o644))
 	w.must(os.Rename(file+".new", file))
@@ -43,7 +64,7 @@ func (w *world) reads(file, want string) {
 	w.Helper()
 	data, err := os.ReadFile(file)
 	w.must(err)
-	if strings.ReplaceAll(string(data), "answered on "+time.Now().Format(time.DateOnly), "TODAY") != want {
+	if strings.NewReplacer(included, "", "answered on "+time.Now().Format(time.DateOnly), "TODAY").Replace(string(data)) != want {
 		w.Errorf("%s is\n%s\nwant\n%s", file, data, want)
 	}
 }
@@ -64,7 +85,7 @@ func (w *world) both() (a, b api.Question) {
 
 func TestAnAnswerHoldsForTheSession(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "git push a; git push a; timeout 9 git push 'b c'; git push 'b c'; git push d; read x")
+	w := startAsking(t, api.ModePolicy, "git push a; git push a; timeout 9 git push 'b c'; git push 'b c'; git push d; read x")
 	q := w.held(0)
 	if err := w.answer(q, api.AnswerApprove, api.ExtentSession, "git pull *"); code(err) != api.CodeUsage {
 		t.Errorf("a rule on something else: %v", err)
@@ -95,7 +116,7 @@ func TestARuleAnswersWhatWaits(t *testing.T) {
 		"step":  {api.ModeStep, api.AnswerDeny, "deny"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := start(t, c.mode, "git push a & git push b & wait; read x")
+			w := startAsking(t, c.mode, "git push a & git push b & wait; read x")
 			a, b := w.both()
 			w.must(w.answer(a, c.answer, api.ExtentSession, "git push *"))
 			if b = w.closed(b); b.Closed != c.closed || !strings.Contains(b.ClosedBy, "git push *") {
@@ -108,7 +129,7 @@ func TestARuleAnswersWhatWaits(t *testing.T) {
 // A person is asked in step mode, whatever is allowed.
 func TestARuleDoesNotReleaseInStepMode(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModeStep, "git push a & git push b & wait; read x")
+	w := startAsking(t, api.ModeStep, "git push a & git push b & wait; read x")
 	a, b := w.both()
 	w.must(w.answer(a, api.AnswerApprove, api.ExtentSession, "git push *"))
 	w.happened("the end of a", func(e api.Event) bool { return e.Kind == "action.ended" && e.Action.N == a.Action })
@@ -117,7 +138,7 @@ func TestARuleDoesNotReleaseInStepMode(t *testing.T) {
 
 func TestAnAnswerHoldsAlways(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "git push a; git push a; exec 3<>/dev/tcp/192.0.2.1/80; git push b; read x")
+	w := startAsking(t, api.ModePolicy, "git push a; git push a; exec 3<>/dev/tcp/192.0.2.1/80; git push b; read x")
 	q := w.held(0)
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
 	q = w.asks(q, "192.0.2.1:80")
@@ -147,7 +168,7 @@ func TestAnAnswerHoldsAlways(t *testing.T) {
 // has of it.
 func TestTheNextSessionDoesNotAsk(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "git push a; git push b; read x")
+	w := startAsking(t, api.ModePolicy, "git push a; git push b; read x")
 	q := w.held(0)
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
 	w.must(w.answer(w.asks(q, "git push b"), api.AnswerApprove, api.ExtentProject, ""))
@@ -169,9 +190,9 @@ func TestTheNextSessionDoesNotAsk(t *testing.T) {
 // A policy holds as soon as it is changed; one that can't be read changes nothing.
 func TestAPolicyIsFollowed(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "git push a; git push b; git push c; read x")
+	w := startAsking(t, api.ModePolicy, "git push a; git push b; git push c; read x")
 	q := w.held(0)
-	w.writes(w.policy(), "commands:\n  - allow: git push a\n") // its folder comes with it
+	w.writes(w.policy(), "commands:\n  - allow: git push a\n")
 	if q := w.closed(q); q.Closed != "allow" {
 		t.Errorf("it was answered %s", q.Closed)
 	}
@@ -198,7 +219,7 @@ func TestAPolicyIsFollowed(t *testing.T) {
 func TestAProjectsPolicyIsConfirmed(t *testing.T) {
 	t.Parallel()
 	const text = "commands:\n  - allow: git push a|b\n  - deny: git push evil\n"
-	w := startWith(t, api.ModePolicy, "git push evil; git push a; git push b; read x", func(project string) {
+	w := startAsking(t, api.ModePolicy, "git push evil; git push a; git push b; read x", func(project string) {
 		must.OK(t, os.WriteFile(filepath.Join(project, rules.Name), []byte(text), 0o644))
 	})
 	w.happened("a word on it", func(e api.Event) bool {
@@ -227,14 +248,14 @@ func TestAProjectsPolicyIsConfirmed(t *testing.T) {
 // is nobody's policy.
 func TestAnAgentMakesNoRules(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, `p='commands: [{allow: "git push *"}]'; echo "$p" > .stepbox.yaml; mkdir -p ~/.config/stepbox; echo "$p" > ~/.config/stepbox/policy.yaml; cat .stepbox.yaml ~/.config/stepbox/policy.yaml; git push a; read x`)
+	w := startAsking(t, api.ModePolicy, `p='commands: [{allow: "git push *"}]'; echo "$p" > .stepbox.yaml; mkdir -p ~/.config/stepbox; echo "$p" > ~/.config/stepbox/policy.yaml; cat .stepbox.yaml ~/.config/stepbox/policy.yaml; git push a; read x`)
 	if q := w.held(0); q.Title != "git push a" {
 		t.Errorf("it asks about %s", q.Title)
 	}
 	s, err := w.read.Session(t.Context(), w.ID())
 	w.must(err)
 	for _, f := range s.Policy {
-		if f.Hash != "" {
+		if f.Hash != "" && f.Path != w.policy() {
 			t.Errorf("%s is in force", f.Path)
 		}
 	}
@@ -267,14 +288,14 @@ func TestABadPolicyIsRefused(t *testing.T) {
 // next start, and doesn't hold. The session's own rules do.
 func TestARuleThatIsNotInItsFile(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "git push a; git push b; read x")
+	w := startAsking(t, api.ModePolicy, "git push a; git push b; read x")
 	q := w.held(0)
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentAlways, ""))
 	q = w.asks(q, "git push b")
 	w.must(w.answer(q, api.AnswerApprove, api.ExtentSession, ""))
 	_, err := w.Kill(t.Context())
 	w.must(err)
-	w.must(os.Remove(w.policy()))
+	w.writes(w.policy(), "")
 
 	cfg := w.config
 	cfg.Resume, cfg.Argv = true, []string{"bash", "-c", "git push b; git push a; read x"}
@@ -295,7 +316,7 @@ func TestARuleThatIsNotInItsFile(t *testing.T) {
 // Of two answers at once the first counts, and only its rule is made.
 func TestTwoAnswersMakeOneRule(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "git push a; read x")
+	w := startAsking(t, api.ModePolicy, "git push a; read x")
 	q := w.held(0)
 	done := make(chan error)
 	for _, p := range []string{"git push a", "git push *", "git *"} {
@@ -324,7 +345,7 @@ func TestTwoAnswersMakeOneRule(t *testing.T) {
 // later is told the same.
 func TestAReasonIsWhyOfItsRule(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "git push a; git push a; read x")
+	w := startAsking(t, api.ModePolicy, "git push a; git push a; read x")
 	q := w.held(0)
 	reason := "not\x1b from here: " + strings.Repeat("é", 200)
 	_, err := w.Decide(t.Context(), api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerDeny, For: api.ExtentAlways, Reason: reason, By: "test"})
@@ -419,45 +440,6 @@ func TestAnAgentIsToldOfADenial(t *testing.T) {
 	if strings.Count(string(told), "192.0.2.1:80, is denied: deny 192.0.2.1: it is far away") != 1 {
 		t.Errorf("it was told:\n%s", told)
 	}
-}
-
-// A push that a rule allows has git pack what is sent, which a built-in rule asks about
-// elsewhere.
-func TestAPushThatIsAllowedIsWhole(t *testing.T) {
-	t.Parallel()
-	const pack = "/usr/bin/git send-pack --stateless-rpc --helper-status x </dev/null"
-	w := startWith(t, api.ModePolicy, "git push ./there main; "+pack+"; read x", func(project string) {
-		for _, line := range []string{
-			"git init -q -b main . && git init -q --bare there",
-			"git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m one",
-			"printf '#!/bin/sh\\n" + pack + "; /usr/bin/git send-pack ./there main; exit 1' >.git/hooks/pre-push && chmod +x .git/hooks/pre-push",
-		} {
-			c := exec.Command("sh", "-c", line)
-			c.Dir = project
-			if out, err := c.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v: %s", line, err, out)
-			}
-		}
-	})
-	q := w.held(0)
-	w.must(w.answer(q, api.AnswerDeny, api.ExtentOnce, ""))
-	q = w.asks(q, "send-pack --stateless-rpc") // nobody allowed a push there
-	w.must(w.answer(q, api.AnswerDeny, api.ExtentOnce, ""))
-	_, err := w.Kill(t.Context())
-	w.must(err)
-
-	w.writes(w.policy(), "commands: [{allow: git push ./there main}]\n")
-	cfg := w.config
-	cfg.ID += "2"
-	w.Session, err = session.Start(t.Context(), w.store, cfg)
-	w.must(err)
-	w.read = w.Reader()
-	q = w.held(0)
-	if q.Subject != api.SubjectNested || !strings.Contains(q.Title, "send-pack ./there") {
-		t.Fatalf("it asks about %s", q.Title)
-	}
-	w.must(w.answer(q, api.AnswerDeny, api.ExtentOnce, ""))
-	w.asks(q, "send-pack --stateless-rpc") // by itself
 }
 
 // What wasn't answered in time isn't denied: the agent is told that it may try again.

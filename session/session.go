@@ -150,6 +150,7 @@ type Session struct {
 	refusals   []string      // destinations that it was told can't be reached; at most maxRefusals
 	shown      []*files.Plan // the plans that can be confirmed, those shown last at the end
 	shownHome  []*home.Plan  // the same of its home
+	traps      []string      // of its home, that a person was told of
 	holdNext   bool          // step over: hold the next action whatever the mode
 	tornSaid   bool
 	reachSaid  map[bool]bool // that a process reached for another, or (true) signalled it, was told of

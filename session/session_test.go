@@ -273,7 +273,7 @@ func TestStepIntoHoldsWhatAnActionStarts(t *testing.T) {
 
 func TestStepOverHoldsTheNextAction(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "rm -rf .; cat a.txt; sleep 60")
+	w := startAsking(t, api.ModePolicy, "rm -rf .; cat a.txt; sleep 60")
 	q := w.held(0)
 	w.must(w.decide(q, api.AnswerStepOver))
 	if next := w.held(q.ID); next.Title != "cat a.txt" {

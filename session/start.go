@@ -322,7 +322,7 @@ func (s *Session) onAgent(e *judge.Exec) error {
 func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	cfg := s.cfg
 	state := s.store.SessionDir(cfg.ID)
-	s.rules = policy.Builtin().With(s.profile.Layer())
+	s.rules = policy.Of(s.profile.Layer())
 	place := home.Of(cfg.HomeKind, cfg.DataDir, state, cmp.Or(cfg.HomeOf, s.profile.Name))
 	began := ""
 	if cfg.Resume || cfg.Parent != nil {

@@ -119,7 +119,7 @@ func TestQUIC(t *testing.T) {
 			t.Run(rules+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
 				l, err := policy.ParseLayer("test", "/test.yaml", []byte("network:\n  - "+rules+"\n"))
 				must.OK(t, err)
-				p := policy.Builtin().With(l)
+				p := policy.Of(l)
 				asked, answer := make(chan string, 10), make(chan bool)
 				s := newSandbox(t, Options{resolver: z.resolver(), Judge: func(ctx context.Context, a Attempt) Verdict {
 					j := p.Connect(policy.Destination{Name: a.Name, Addr: a.Address.Addr(), Port: int(a.Address.Port()), Protocol: policy.Protocol(a.Protocol)}, "")

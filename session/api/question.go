@@ -108,6 +108,7 @@ type Connection struct {
 	Rule     string    `json:"rule"`              // exactly this destination, as a rule has it: HOST[:PORT][/PROTOCOL]
 	Program  string    `json:"program"`           // path of what connects; "" isn't known
 	Written  bool      `json:"written,omitempty"` // this session wrote that file
+	Sends    []string  `json:"sends,omitempty"`   // what the command that it is of was seen to send, and to where, see Command
 	Pid      int       `json:"pid,omitempty"`     // on the host, of the newest try
 	Tries    int       `json:"tries"`             // so far
 	Waiting  int       `json:"waiting"`           // programs that wait now; 0: they gave up, and the answer serves the next try
@@ -119,6 +120,14 @@ type Connection struct {
 	// Many lists destinations beyond those that are asked about one by one, as rules
 	// have them; they can be denied together, or be allowed by rules.
 	Many []string `json:"many,omitempty"`
+}
+
+// Sent is what a connection's command was seen to send; nil for none.
+func (c *Connection) Sent() []string {
+	if c == nil {
+		return nil
+	}
+	return c.Sends
 }
 
 // Request is what a person needs to see to judge a request.

@@ -26,7 +26,7 @@ func TestPolicyOnFiles(t *testing.T) {
 	if p := r.plan(api.ApplyRequest{}); len(p.Files) != 5 || p.Renamed != 1 || len(p.Left) != 0 || p.Blocked != "" {
 		t.Fatalf("without a policy: %+v", p)
 	}
-	r.Rules = func(api.Session) (*policy.Policy, error) { return policy.Builtin().With(l), nil }
+	r.Rules = func(api.Session) (*policy.Policy, error) { return policy.Of(l), nil }
 	p := r.plan(api.ApplyRequest{})
 	left := ""
 	for _, x := range p.Left {
@@ -61,7 +61,7 @@ func TestPolicyWantsReview(t *testing.T) {
 	r := newRig(t, map[string]string{"go.mod": "m", "main.go": "x"})
 	l, err := policy.ParseLayer("user", "/c/policy.yaml", []byte("files: {review: [go.mod]}\n"))
 	r.must(err)
-	r.Rules = func(api.Session) (*policy.Policy, error) { return policy.Builtin().With(l), nil }
+	r.Rules = func(api.Session) (*policy.Policy, error) { return policy.Of(l), nil }
 	r.agent("main.go", "y")
 	r.gone("go.mod")
 	r.action(api.ReviewKept)

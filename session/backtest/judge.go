@@ -45,6 +45,8 @@ func (s *Start) start(p *policy.Policy, project, home string) policy.Judgement {
 	return out
 }
 
+const whyUnrecorded = "whether it was the agent's own that it read commands from wasn't recorded"
+
 func unknown(why string) policy.Judgement { return policy.Judgement{Verdict: Unknown, Rule: why} }
 
 func (s *Start) reading(argv []string, p *policy.Policy, project, home string) policy.Judgement {
@@ -61,12 +63,11 @@ func (s *Start) reading(argv []string, p *policy.Policy, project, home string) p
 			out = k
 		}
 	}
-	switch {
-	case out.Verdict != policy.Allow:
-	case b == nil && len(peeled.Sources) > 0:
-		return unknown("whether it was the agent's own that it read commands from wasn't recorded")
+	switch doubted := p.Doubted(out, whyUnrecorded); {
+	case b == nil && len(peeled.Sources) > 0 && doubted.Verdict != out.Verdict:
+		return unknown(whyUnrecorded)
 	case b != nil && b.Doubt != "":
-		out.Verdict, out.Rule, out.Where = policy.Ask, b.Doubt, policy.Where{}
+		return p.Doubted(out, b.Doubt)
 	}
 	return out
 }

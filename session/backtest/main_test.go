@@ -204,12 +204,17 @@ func argv(line ...string) []string { return line }
 
 // tester judges the record of a writer: by no rules but the built-in now, and by those
 // of a text.
+// tester tries rules of a person's in front of their own, which ask about a push.
 func (w *writer) tester(with string) *Backtester {
+	own, err := policy.ParseLayer("yours", "", []byte("commands: [{ask: git push}]"))
+	must.OK(w.t, err)
 	return &Backtester{
 		History: &w.history.History, Home: "/home/me",
-		Layers: func(string) (Layers, error) { return Layers{}, nil },
+		Layers: func(string) (Layers, error) { return Layers{User: own}, nil },
 		Load: func(name, file string) (policy.Layer, error) {
-			return policy.ParseLayer(name, file, []byte(with))
+			l, err := policy.ParseLayer(name, file, []byte(with))
+			l.Rules = append(l.Rules, own.Rules...)
+			return l, err
 		},
 	}
 }

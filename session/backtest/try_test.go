@@ -57,8 +57,6 @@ func TestTry(t *testing.T) {
 		"a part that was denied":        {[]step{{line: argv("make")}, {nested: push, say: api.AnswerDeny}}, "commands: [{allow: make, children: allow}]", "through 1 git push origin main", 1},
 		"a part of a push": {[]step{{line: push, say: api.AnswerApprove}, {nested: argv("git", "send-pack", "--stateless-rpc", "x")}},
 			"commands: [{allow: git push origin main}]", "saves 1 git push origin main", 0},
-		"a push by its part": {[]step{{line: push, say: api.AnswerApprove}, {nested: argv("git", "send-pack", "x")}},
-			"commands: [{allow: git push origin main}]", "asks 1 git send-pack x; saves 1 git push origin main", 0},
 		"a part of what is approved": {[]step{{line: argv("make")}, {nested: argv("cc")}}, "commands: [{ask: make}, {ask: cc}]", "asks 1 make", 0},
 		"a part that is denied":      {[]step{{line: argv("make")}, {nested: argv("cc")}}, "commands: [{allow: make, children: allow}, {deny: cc}]", "stops 1 cc", 0},
 		"a part of what is denied":   {[]step{{line: argv("make")}, {nested: argv("cc")}}, "commands: [{deny: make}, {ask: cc}]", "stops 1 make", 0},

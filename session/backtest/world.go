@@ -24,7 +24,6 @@ type World struct {
 	rules    []api.Rule // by which policy was made
 	policy   *policy.Policy
 	covers   map[int]cover
-	pushes   map[int]bool         // actions in which a rule allows a git push
 	answers  map[string]time.Time // when a destination, or a nested command, was asked about
 }
 
@@ -37,10 +36,10 @@ const (
 	never                   // the action doesn't run
 )
 
-// NewWorld begins a session by the rules of these layers, which stand over the built-in
-// ones and those of the agent's profile.
+// NewWorld begins a session by the rules of these layers, which stand over those of the
+// agent's profile.
 func NewWorld(home string, ps *policy.Profiles, layers ...policy.Layer) *World {
-	return &World{home: home, profiles: ps, layers: layers, covers: make(map[int]cover), pushes: make(map[int]bool), answers: make(map[string]time.Time)}
+	return &World{home: home, profiles: ps, layers: layers, covers: make(map[int]cover), answers: make(map[string]time.Time)}
 }
 
 // at has the rules be those that held when a deed was done.
@@ -57,7 +56,7 @@ func (w *World) at(s *api.Session) error {
 	w.agent, w.rules = s.Agent, s.Rules
 	profile := cmp.Or(w.profiles.Named(s.Agent), w.profiles.Named("")) // of another version, it may be gone
 	named, _ := rules.Named(s.Hosts)                                   // they were read when it started
-	w.policy = policy.Builtin().With(profile.Layer()).With(w.layers...).With(named, made)
+	w.policy = policy.Of(profile.Layer()).With(w.layers...).With(named, made)
 	return nil
 }
 
@@ -68,9 +67,6 @@ func (w *World) Says(d *Deed) (Says, error) {
 	}
 	if len(w.covers) > maxOpen {
 		clear(w.covers)
-	}
-	if len(w.pushes) > maxOpen {
-		clear(w.pushes)
 	}
 	if len(w.answers) > maxOpen {
 		clear(w.answers)
@@ -85,7 +81,6 @@ func (w *World) Says(d *Deed) (Says, error) {
 		return Says{Judgement: policy.Judgement{Verdict: policy.Allow, Rule: "housekeeping"}, Within: true}, nil
 	}
 	j := job(d.Starts, w.policy, d.Session.Folder, w.home)
-	w.goes(d, j)
 	stepped := j.Verdict != policy.Deny // as each program is that begins or joins an action
 	if d.Kind == Began {
 		switch {
@@ -98,13 +93,6 @@ func (w *World) Says(d *Deed) (Says, error) {
 		}
 	}
 	return Says{Judgement: j, Stepped: stepped}, nil
-}
-
-// goes notes what a deed's verdict says of what the action starts later.
-func (w *World) goes(d *Deed, j policy.Judgement) {
-	if j.Pushes {
-		w.pushes[d.Action] = true
-	}
 }
 
 func (w *World) nested(d *Deed) Says {
@@ -125,10 +113,7 @@ func (w *World) nested(d *Deed) Says {
 		return Says{Judgement: policy.Judgement{Verdict: policy.Ask, Rule: d.Rule}}
 	case w.covers[d.Action] == covered:
 		return within("part of action " + strconv.Itoa(d.Action))
-	case w.pushes[d.Action] && len(d.Starts) > 0 && j.Packs(d.Starts[0].Argv, d.Starts[0].Program):
-		return within("part of action " + strconv.Itoa(d.Action))
 	}
-	w.goes(d, j)
 	s := Says{Judgement: j}
 	if j.Verdict == policy.Ask {
 		var key strings.Builder
@@ -144,6 +129,9 @@ func (w *World) nested(d *Deed) Says {
 
 func (w *World) connection(d *Deed) Says {
 	s := Says{Judgement: w.policy.Connect(d.To, d.Program)}
+	if s.Verdict == policy.Allow && s.Origin == policy.Needs && d.Action != 0 { // it is none of the agent's own
+		s.Verdict = policy.Ask
+	}
 	if d.To.Name == "" && !d.To.Addr.IsValid() {
 		s.Judgement = unknown("where it led wasn't recorded")
 	}

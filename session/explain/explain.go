@@ -69,7 +69,7 @@ func (s *Service) holding(ctx context.Context, of api.PolicyOf) (holding, error)
 		return r, api.Problemf(api.CodeUsage, "there is no profile %q: there are %s", api.Escape(agent), profiles.Names())
 	}
 	r.profile = profile
-	r.layers = append(r.layers, alone(policy.Builtin().Layers()[0]), alone(profile.Layer()))
+	r.layers = append(r.layers, alone(profile.Layer()))
 	if len(of.Files) == 0 {
 		r.layers = append(r.layers, s.files(r.project)...)
 	}
@@ -86,10 +86,10 @@ func (s *Service) holding(ctx context.Context, of api.PolicyOf) (holding, error)
 		}
 	}
 	var layers []policy.Layer
-	for _, l := range r.layers[1:] {
+	for _, l := range r.layers {
 		layers = append(layers, l.Layer) // of one that is absent it is empty
 	}
-	r.policy = policy.Builtin().With(layers...)
+	r.policy = policy.Of(layers...)
 	return r, nil
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 const own = `version: 1
-commands: [{deny: terraform destroy, why: it is shared}]
+commands: [{deny: terraform destroy, why: it is shared}, {ask: git push, why: it sends commits}, {ask: cat ** <secret>, why: it reads likely secrets}]
 network: [{deny: 192.0.2.0/24}, {allow: example.org:443, programs: [/usr/bin/curl]}]
 files: {hide: [private], read-only: [migrations], review: ["*.sql"]}
 limits: {memory: 1G, action: {files: 10}}
@@ -55,9 +55,10 @@ func TestExplain(t *testing.T) {
 	}{
 		"command":          {api.ExplainRequest{Argv: []string{"terraform", "destroy"}}, "deny your policy 2 it is shared"},
 		"line":             {api.ExplainRequest{Argv: []string{"cd x && terraform destroy"}}, "deny your policy 2 it is shared"},
-		"built-in":         {api.ExplainRequest{Argv: []string{"git", "push", "-f"}}, "ask built-in rewrites git history"},
+		"spelled":          {api.ExplainRequest{Argv: []string{"git", "-C", "x", "push", "-f"}}, "ask your policy 2 it sends commits"},
+		"built-in":         {api.ExplainRequest{Argv: []string{"rm", "-rf", "/"}}, "allow no rule asks about it"},
 		"nothing":          {api.ExplainRequest{Argv: []string{"ls"}}, "allow no rule asks about it"},
-		"secret":           {api.ExplainRequest{Argv: []string{"cat", ".env"}}, "ask built-in reads likely secrets"},
+		"secret":           {api.ExplainRequest{Argv: []string{"cat", ".env"}}, "ask your policy 2 reads likely secrets"},
 		"secret, hidden":   {api.ExplainRequest{Argv: []string{"cat", ".env"}, PolicyOf: api.PolicyOf{Session: "1"}}, "allow no rule asks about it"},
 		"address":          {api.ExplainRequest{Host: "192.0.2.7:22"}, "deny your policy 3"},
 		"program":          {api.ExplainRequest{Host: "example.org:443", Program: "/usr/bin/curl"}, "allow your policy 3"},
@@ -204,7 +205,7 @@ func TestCheckReadsAsSessionsDo(t *testing.T) {
 		t.Errorf("%+v (%v)", got, err)
 	}
 	shown, err := s.Show(t.Context(), api.PolicyOf{})
-	if err != nil || len(shown.Layers) < 3 || len(shown.Layers[2].Problems) != 1 || shown.Layers[2].Problems[0] != got.Problems[0] {
+	if err != nil || len(shown.Layers) < 2 || len(shown.Layers[1].Problems) != 1 || shown.Layers[1].Problems[0] != got.Problems[0] {
 		t.Errorf("shown is %+v (%v)", shown, err)
 	}
 }

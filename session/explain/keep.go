@@ -48,7 +48,7 @@ func (s *Service) KeepRule(_ context.Context, r api.FolderRule) (api.RuleKept, e
 	out, err := changed(cfg, made, cfg.Add("made on "+time.Now().Format(time.DateOnly), made))
 	if err == nil {
 		now := rules.Look(cfg)
-		p := policy.Builtin().With(now.Layers()...)
+		p := policy.Of(now.Layers()...)
 		out.Beaten = api.Escape(rules.Beaten(p, made, filepath.Dir(cfg.Project), s.Home))
 	}
 	return out, err

@@ -27,8 +27,13 @@ const (
 var errNotOwn = api.Problemf(api.CodeInvalid, "its home isn't a session's own view of the profile's (stepbox run --home session): there is nothing to compare")
 
 // Changes lists what a session changed in its home against the profile's, and what it
-// was brought. Some paths may be named, files or folders: then only these.
+// was brought; of a home that is shared, what programs obey there and is another by now. Some
+// paths may be named, files or folders: then only these.
 func (p Place) Changes(ctx context.Context, profile *policy.Profile, paths ...string) (out api.HomeChanges, err error) {
+	if p.Saved != "" {
+		differs, _, _, err := p.disobeyed()
+		return list(differs, profile, paths), err
+	}
 	if p.Upper == "" {
 		return out, errNotOwn
 	}
@@ -45,9 +50,14 @@ func (p Place) Changes(ctx context.Context, profile *policy.Profile, paths ...st
 		return out, err
 	}
 	defer c.close()
+	return list(c.differs, profile, paths), nil
+}
+
+// list tells what differs, or some paths of that.
+func list(differs map[string]difference, profile *policy.Profile, paths []string) (out api.HomeChanges) {
 	brought := profile.Brings()
-	for _, at := range slices.Sorted(maps.Keys(c.differs)) {
-		d := c.differs[at]
+	for _, at := range slices.Sorted(maps.Keys(differs)) {
+		d := differs[at]
 		switch change, is := d.told(); {
 		case !is || !chosen(at, paths):
 		case len(out.Files) >= maxListed:
@@ -57,7 +67,7 @@ func (p Place) Changes(ctx context.Context, profile *policy.Profile, paths ...st
 			out.Files = append(out.Files, change)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // chosen says whether a path is one of some, or below one of them; of none all are.
@@ -124,6 +134,9 @@ func beware(rel string, brought policy.Brings) (out []string) {
 // Keep takes a session's changes, or some of them, into the profile's home, and says
 // which: files and deletions, never links. What fails says why.
 func (p Place) Keep(ctx context.Context, profile *policy.Profile, paths ...string) (api.HomeChanges, error) {
+	if p.Upper == "" {
+		return api.HomeChanges{}, errNotOwn
+	}
 	out, err := p.Changes(ctx, profile, paths...)
 	if err != nil || len(out.Files) == 0 {
 		return out, err

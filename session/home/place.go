@@ -13,6 +13,7 @@ type Place struct {
 	Kind   api.HomeKind
 	Folder string // what is mounted: the profile's, or the session's own
 	Upper  string // takes what is written in its place; "" for none
+	Saved  string // takes what programs obey of Folder, as it was; "" where Folder is no other session's
 	Front  string // a layer with what is brought, in front of Folder; "" where that is written to Folder
 }
 
@@ -25,7 +26,7 @@ func Of(kind api.HomeKind, dataDir, stateDir, profile string) Place {
 	case api.HomeSession:
 		return Place{Kind: kind, Folder: shared, Upper: filepath.Join(stateDir, "home", "upper"), Front: filepath.Join(stateDir, "home", "brought")}
 	}
-	return Place{Kind: api.HomeProfile, Folder: shared}
+	return Place{Kind: api.HomeProfile, Folder: shared, Saved: filepath.Join(stateDir, "home")}
 }
 
 // Make makes its folders. What is brought is brought anew at each start.

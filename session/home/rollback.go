@@ -40,8 +40,9 @@ type Box interface {
 type Plan struct {
 	Shown api.RollbackPlan
 
-	takes map[string]then // what it puts back, by path
-	stays map[string]bool // what was known to differ, and stays
+	takes map[string]then       // what it puts back, by path
+	stays map[string]bool       // what was known to differ, and stays
+	again func() (*Plan, error) // it, made anew; nil: of a home that isn't shared
 }
 
 // errStale says that a plan can't be carried out as it was shown.
@@ -70,6 +71,9 @@ func (p Place) Plan(ctx context.Context, box Box, profile *policy.Profile, of ap
 			return nil, api.Problemf(api.CodeInvalid, "%q is no path below the home folder; .claude/skills is one", api.Escape(api.Trim(string(raw), 200)))
 		}
 		paths = append(paths, at)
+	}
+	if p.Saved != "" {
+		return p.planObeyed(profile, paths, of)
 	}
 	l, err := p.live(ctx, box)
 	if err != nil {
@@ -143,6 +147,9 @@ func (l *live) show(ctx context.Context, p *Plan, b policy.Brings, uses map[stri
 // is ready, with what differs and stays since it wasn't there when the plan was made; an
 // error of its means that nothing is written.
 func (p Place) CarryOut(ctx context.Context, box Box, plan *Plan, begin func(left []string) error) ([]manifest.Problem, error) {
+	if plan.again != nil {
+		return p.putBack(plan, begin)
+	}
 	l, err := p.live(ctx, box)
 	if err != nil {
 		return nil, err

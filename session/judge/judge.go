@@ -41,7 +41,7 @@ type Judge struct {
 	// is what really runs.
 	Secrets *redact.Redactor
 
-	policy  atomic.Pointer[policy.Policy] // nil: the built-in
+	policy  atomic.Pointer[policy.Policy] // nil: noRules
 	self    atomic.Pointer[gate.File]     // Stepbox's own program in the sandbox; nil: there is none
 	once    sync.Once
 	known   map[string]bool // Env, set by once
@@ -52,8 +52,10 @@ type Judge struct {
 // Use has what comes be judged by these rules.
 func (j *Judge) Use(p *policy.Policy) { j.policy.Store(p) }
 
+var noRules = policy.Of()
+
 // Policy is what is judged by now.
-func (j *Judge) Policy() *policy.Policy { return cmp.Or(j.policy.Load(), policy.Builtin()) }
+func (j *Judge) Policy() *policy.Policy { return cmp.Or(j.policy.Load(), noRules) }
 
 // foreign lists the variables of a program that the agent's own environment
 // doesn't have, or has otherwise, but for those that are of its place.
@@ -304,8 +306,8 @@ func (j *Judge) By(x *Exec, p *policy.Policy) policy.Judgement {
 			out = k
 		}
 	}
-	if e.Linker != "" && out.Verdict == policy.Allow {
-		out.Verdict, out.Rule = policy.Ask, linked(e.Linker)
+	if e.Linker != "" {
+		return p.Doubted(out, linked(e.Linker))
 	}
 	return out
 }

@@ -45,6 +45,15 @@ func starts(path, file string, argv ...string) *gate.Exec {
 
 var claude = policy.BuiltinProfiles().For([]string{"claude"}, "")
 
+// guarded has a judge ask about something.
+func guarded(t *testing.T, j *Judge) *Judge {
+	t.Helper()
+	l, err := policy.ParseLayer("user", "", []byte("commands: [{ask: git push}, {ask: rm -r}]\n"))
+	must.OK(t, err)
+	j.Use(policy.Of(l))
+	return j
+}
+
 // What a program start is, by what it is called, where it is and who wrote it.
 func TestExec(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
@@ -98,7 +107,10 @@ func TestExec(t *testing.T) {
 			if c.change != nil {
 				c.change(c.exec)
 			}
-			x := made(t, "project/made", "tmp/made").Exec(c.exec, claude)
+			if x := made(t, "project/made", "tmp/made").Exec(c.exec, claude); x.Judgement.Verdict != policy.Allow {
+				t.Errorf("without a rule: %s: %s", x.Judgement.Verdict, x.Judgement.Rule)
+			}
+			x := guarded(t, made(t, "project/made", "tmp/made")).Exec(c.exec, claude)
 			if x.Command.Line != c.line {
 				t.Errorf("it is shown as %q, want %q", x.Command.Line, c.line)
 			}
@@ -118,7 +130,7 @@ func TestNotReadWholeAndDenied(t *testing.T) {
 	must.OK(t, err)
 	for word, want := range map[string]policy.Verdict{"drop": policy.Deny, "list": policy.Ask} {
 		j := made(t)
-		j.Use(policy.Builtin().With(l))
+		j.Use(policy.Of(l))
 		e := starts("/usr/bin/tool", "/usr/bin/tool", "tool", word, "x")
 		e.Truncated = true
 		if x := j.Exec(e, claude); x.Judgement.Verdict != want || x.Doubt() != tooLarge {
@@ -275,7 +287,7 @@ func TestPosing(t *testing.T) {
 	} {
 		j := made(t)
 		j.Places.Mounts = map[string]string{"/home/me/.nvm": "", "/data": t.TempDir()}
-		j.Use(policy.Builtin().With(l))
+		j.Use(policy.Of(l))
 		if x := j.Exec(c.exec, claude); x.Judgement.Verdict != c.want {
 			t.Errorf("%s: %s, want %s", name, x.Judgement.Verdict, c.want)
 		}
@@ -283,7 +295,7 @@ func TestPosing(t *testing.T) {
 	// A script's interpreter is one that the script chose.
 	for link, want := range map[string]policy.Verdict{"/usr/bin/tool": policy.Allow, "/p/tool": policy.Ask} {
 		j := made(t)
-		j.Use(policy.Builtin().With(l))
+		j.Use(policy.Of(l))
 		e := starts("/p/x", "/p/x", "/p/x")
 		e.Prefix, e.Files = []string{link, "push", "/p/x"}, append(e.Files, gate.File{Path: "/usr/bin/other", Changed: time.Now().Add(-time.Hour)})
 		if x := j.Exec(e, claude); x.Judgement.Verdict != want {
@@ -326,7 +338,7 @@ func TestBecomes(t *testing.T) {
 	rules, err := policy.ParseLayer("p", "p.yaml", []byte("commands: [{deny: shred *}]"))
 	must.OK(t, err)
 	j := made(t, "project/codex")
-	j.Use(policy.Builtin().With(rules))
+	j.Use(policy.Of(rules))
 	codex := policy.BuiltinProfiles().Named("codex")
 	for name, c := range map[string]struct {
 		file string

@@ -254,6 +254,9 @@ func Obeyed(rel string) bool {
 	return slices.ContainsFunc(obeyed, func(o string) bool { return manifest.Within(rel, o) })
 }
 
+// ObeyedNames are these files and folders, below a home.
+func ObeyedNames() []string { return slices.Clone(obeyed) }
+
 // Traps lists those of the home that this session wrote: its changes aren't
 // reviewed, and whatever is approved may read them.
 func (p *Places) Traps() (out []string) {

@@ -61,7 +61,7 @@ func TestSends(t *testing.T) {
 		"npm run publish":                                           "",
 	} {
 		j := Judge{Places: p}
-		got := j.sends(policy.Builtin().Command(policy.Command{Argv: []string{"bash", "-c", line}}).Parts, p.Project)
+		got := j.sends(policy.Of().Command(policy.Command{Argv: []string{"bash", "-c", line}}).Parts, p.Project)
 		if !slices.Equal(got, slices.DeleteFunc([]string{want}, func(s string) bool { return s == "" })) {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}

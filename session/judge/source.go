@@ -76,12 +76,11 @@ func suspects(all []source) (out []string) {
 	return out
 }
 
-// doubted has an exec be asked about that would be let through, but reads commands from
-// where others may have put them.
+// doubted has what reads commands from where others may have put them be judged as what
+// isn't all known.
 func (x *Exec) doubted() {
-	if s := x.Command.Sources; len(s) > 0 && x.Judgement.Verdict == policy.Allow {
-		x.Judgement.Verdict = policy.Ask
-		x.Judgement.Rule = readsFrom(s[0])
+	if s := x.Command.Sources; len(s) > 0 {
+		x.Judgement = x.policy.Doubted(x.Judgement, readsFrom(s[0]))
 	}
 }
 

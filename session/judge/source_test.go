@@ -26,7 +26,7 @@ func wrapped(t *testing.T, snapshot, command string) (*gate.Exec, *policy.Profil
 // A sourced file that isn't there yet may come: it is looked at again, and the first look stays as it is.
 func TestSourcesAgain(t *testing.T) {
 	home := t.TempDir()
-	j := &Judge{Places: Places{Project: "/p", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
+	j := guarded(t, &Judge{Places: Places{Project: "/p", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}})
 	onHost := filepath.Join(home, ".claude/shell-snapshots/snapshot-bash-1-a.sh")
 	e, profile := wrapped(t, "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "true")
 	x := j.Exec(e, profile)
@@ -48,10 +48,15 @@ func TestSourcesAgain(t *testing.T) {
 // A source in the project is anybody's, also when it is reached by other words.
 func TestSourcesOfTheProject(t *testing.T) {
 	home := t.TempDir()
-	j := &Judge{Places: Places{Project: "/home/me/.claude", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}}
+	j := guarded(t, &Judge{Places: Places{Project: "/home/me/.claude", Upper: t.TempDir(), Home: "/home/me", HomeDir: home, Began: time.Now()}})
 	e, profile := wrapped(t, "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "true")
 	if x := j.Exec(e, profile); len(x.Command.Sources) != 1 || x.Judgement.Verdict != policy.Ask {
 		t.Errorf("the project's snapshot is read without a word: %+v", x.Judgement)
+	}
+	// Without a rule that it could be about, it is told, and nothing is asked.
+	j.Use(policy.Of())
+	if x := j.Exec(e, profile); len(x.Command.Sources) != 1 || x.Judgement.Verdict != policy.Allow {
+		t.Errorf("without a rule that asks: %q, %+v", x.Command.Sources, x.Judgement)
 	}
 }
 

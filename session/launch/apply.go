@@ -36,7 +36,7 @@ func applier(st *store.Store, h *files.History, dir string, env []string, owner 
 		},
 		Rules: func(s api.Session) (*policy.Policy, error) {
 			now := rules.Look(policiesOf(home, os.Getenv("XDG_CONFIG_HOME"), dir, s.Folder))
-			return policy.Builtin().With(now.Layers()...), errors.Join(now.User.Problem, now.Project.Problem)
+			return policy.Of(now.Layers()...), errors.Join(now.User.Problem, now.Project.Problem)
 		},
 		Same: func(s api.Session) error { return same(st.SessionDir(s.ID), s) },
 		Applied: func(ctx context.Context, s api.Session, steps []project.Step) {

@@ -52,10 +52,10 @@ func limitOf(now rules.State, name string, usual float64) float64 {
 			unsure = append(unsure, f.Layer)
 		}
 	}
-	if l, ok := policy.Builtin().With(sure...).Limit(name); ok {
+	if l, ok := policy.Of(sure...).Limit(name); ok {
 		usual = l.Amount
 	}
-	if l, ok := policy.Builtin().With(unsure...).Limit(name); ok && (usual == 0 || l.Amount < usual) {
+	if l, ok := policy.Of(unsure...).Limit(name); ok && (usual == 0 || l.Amount < usual) {
 		usual = l.Amount
 	}
 	return usual

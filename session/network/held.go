@@ -24,6 +24,7 @@ type Key struct {
 	Program string // its path; "" isn't known
 	Written bool   // this session wrote that file: it is another program than the one that was there
 	To      policy.Destination
+	Sends   string // what its command was seen to send: another thing is another question
 	Limit   string // what is used up; then it is about that, whoever uses it
 }
 
@@ -35,6 +36,7 @@ type Try struct {
 	Action int    // 0: none
 	Own    bool   // it is the agent's own main process
 	Why    string // it is asked, in words
+	Sends  []string
 	// Written: this session wrote the program's file.
 	Written bool
 

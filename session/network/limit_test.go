@@ -284,7 +284,7 @@ func BenchmarkMeter(b *testing.B) {
 	l, err := policy.ParseLayer("test", "", []byte("limits: {sent: 8000T}\nnetwork: [{allow: example.org, limit: {sent: 8000T}}]"))
 	must.OK(b, err)
 	var n Network
-	n.Rules(policy.Builtin().With(l), api.ModePolicy)
+	n.Rules(policy.Of(l), api.ModePolicy)
 	v := n.Judge(b.Context(), attempt("tcp", "example.org", synthetic))
 	for b.Loop() {
 		if _, err := v.Meter.Sent(b.Context(), 1, false); err != nil {

@@ -5,6 +5,7 @@ package network
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -114,7 +115,7 @@ func (n *Network) Ruled(t *Try) (egress.Verdict, bool) {
 	if t.flow {
 		return egress.Verdict{Allow: true}, !t.over.empty()
 	}
-	t.Key = Key{Program: t.At.Program, Written: t.Written, To: t.To}
+	t.Key = Key{Program: t.At.Program, Written: t.Written, To: t.To, Sends: strings.Join(t.Sends, "\n")}
 	v, ok := n.Ruling(t)
 	if !ok {
 		return v, false
@@ -122,15 +123,18 @@ func (n *Network) Ruled(t *Try) (egress.Verdict, bool) {
 	return n.Admit(t, v)
 }
 
-// Ruling is what the rules, or the mode, say of a try, whatever the limits. In step mode
-// only those rules let it through that the person gave for this session, and those on
-// what the agent itself needs.
+// Ruling is what the rules, or the mode, say of a try, whatever the limits. A rule on what
+// the agent itself needs lets only that through: nobody allowed that host for what it runs. In
+// step mode only that, and rules that the person gave for this session, let anything through.
 func (n *Network) Ruling(t *Try) (egress.Verdict, bool) {
 	r := n.rules.Load()
 	j := r.connect(t)
 	switch {
 	case j.Verdict == policy.Allow && r.mode == api.ModeStep && j.Origin != policy.Given && (j.Origin != policy.Needs || !t.Own):
 		t.Why = "step mode holds every connection; else: " + j.From()
+		return egress.Verdict{}, false
+	case j.Verdict == policy.Allow && r.mode == api.ModePolicy && j.Origin == policy.Needs && !t.Own:
+		t.Why = "only the agent itself needs this host, and another program connects: " + j.From()
 		return egress.Verdict{}, false
 	case j.Verdict == policy.Allow:
 		return egress.Verdict{Allow: true, Rule: j.From(), Private: j.Special}, true

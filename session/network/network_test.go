@@ -52,7 +52,7 @@ func policyOf(t *testing.T, yaml string) *policy.Policy {
 	t.Helper()
 	l, err := policy.ParseLayer("test", "/test.yaml", []byte(yaml))
 	must.OK(t, err)
-	return policy.Builtin().With(l)
+	return policy.Of(l)
 }
 
 func attempt(protocol, name, addr string) egress.Attempt {
@@ -160,16 +160,16 @@ network:
 	}
 }
 
-// In step mode a rule that stood there before doesn't let a connection through unasked,
-// nor does what an agent needs for anybody else.
-func TestJudgeInSteps(t *testing.T) {
+// What an agent needs lets nobody else through. In step mode a rule that stood there before
+// lets no connection through unasked either.
+func TestJudgeInModes(t *testing.T) {
 	layer := func(name string, origin policy.Origin, rules string) policy.Layer {
 		l, err := policy.ParseLayer(name, name+".yaml", []byte("network:\n  - "+rules+"\n"))
 		must.OK(t, err)
 		l.Origin = origin
 		return l
 	}
-	p := policy.Builtin().With(
+	p := policy.Of(
 		layer("needs", policy.Needs, "allow: [api.example.org:443]"),
 		layer("user", policy.Standing, "allow: [www.example.org:443]\n    deny: [bad.example.org]"),
 		layer("session", policy.Given, "allow: [here.example.org:443]"))
@@ -179,7 +179,7 @@ func TestJudgeInSteps(t *testing.T) {
 		policy, step string
 	}{
 		{"api.example.org", true, "allow", "allow"},
-		{"api.example.org", false, "allow", "ask"},
+		{"api.example.org", false, "ask", "ask"},
 		{"www.example.org", true, "allow", "ask"},
 		{"here.example.org", false, "allow", "allow"},
 		{"bad.example.org", true, "deny", "deny"},

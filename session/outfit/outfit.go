@@ -72,7 +72,7 @@ func For(n Needs) (*Outfit, error) {
 		}
 	}
 	if n.Rules == nil {
-		n.Rules = policy.Builtin()
+		n.Rules = policy.Of()
 	}
 	gone := n.Extras.dropGone()
 	shown, err := mounts(n)

@@ -19,7 +19,7 @@ func rulesOf(t *testing.T, text string) *policy.Policy {
 	t.Helper()
 	l, err := policy.ParseLayer("user", "/c/policy.yaml", []byte(text))
 	must.OK(t, err)
-	return policy.Builtin().With(l)
+	return policy.Of(l)
 }
 
 func TestRulesHide(t *testing.T) {

@@ -52,7 +52,7 @@ commands:
 		if err != nil && c.command != "git push <wide>" {
 			t.Fatal(err)
 		}
-		p := policy.Builtin().With(own, user, project)
+		p := policy.Of(own, user, project)
 		got := Beaten(p, r, "/p", "/h")
 		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s%s: beaten by %q, want %q", c.host, c.command, got, c.want)

@@ -100,7 +100,7 @@ func TestDeniedExactly(t *testing.T) {
 			t.Fatalf("%q isn't a rule: %v", text, err)
 		}
 		for _, argv := range [][]string{words, {"sh", "-c", policy.Line(words)}} {
-			if j := policy.Builtin().With(l).Command(policy.Command{Argv: argv, Cwd: "/p", Project: "/p", Home: "/h"}); j.Verdict != policy.Deny {
+			if j := policy.Of(l).Command(policy.Command{Argv: argv, Cwd: "/p", Project: "/p", Home: "/h"}); j.Verdict != policy.Deny {
 				t.Fatalf("deny %s: %q: %s", text, argv, j.Verdict)
 			}
 		}

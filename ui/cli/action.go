@@ -87,6 +87,9 @@ const maxShown = 50
 func printQuestion(w io.Writer, q api.Question) {
 	row(w, "held", "%s", q.Title)
 	row(w, "why", "%s", q.Rule)
+	for _, s := range q.Connection.Sent() {
+		row(w, "sends", "%s", s)
+	}
 	var job []*api.Command
 	if q.Command != nil {
 		job = q.Command.All()
@@ -183,6 +186,9 @@ func printActions(w io.Writer, l actionList, actions []api.Action, questions []a
 			what = fmt.Sprintf("request q%d", q.ID)
 		}
 		fmt.Fprintf(w, "held: %s\t%s\t(%s)\n", what, cut(q.Title, room), q.Rule)
+		for _, s := range q.Connection.Sent() {
+			fmt.Fprintf(w, "sends:\t%s\n", cut(s, 200))
+		}
 		if i := slices.IndexFunc(actions, func(a api.Action) bool { return a.N == q.Action && a.Said() != "" }); i >= 0 {
 			fmt.Fprintf(w, "said:\t%s\n", cut(actions[i].Said(), 200))
 		}

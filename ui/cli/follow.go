@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -296,6 +297,9 @@ func heldLine(id string, q api.Question) string {
 	case api.SubjectRequest:
 		verbs = fmt.Sprintf("stepbox approve %s q%d, or deny", id, q.ID)
 	case api.SubjectConnection:
+		if sent := q.Connection.Sent(); len(sent) > 0 {
+			what += ": " + cut(strings.Join(sent, "; "), lineMost)
+		}
 		switch c := q.Connection; {
 		case c == nil: // it is told with the next event
 		case c.Host == "": // too many to be allowed together

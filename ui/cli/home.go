@@ -73,7 +73,11 @@ func diffHome(c command, args []string) error {
 	}
 	return c.print(changes, func(w io.Writer) {
 		printHomeChanges(w, changes)
-		if len(changes.Files) > 0 {
+		switch {
+		case len(changes.Files) == 0:
+		case s.Home != api.HomeSession:
+			fmt.Fprintf(w, "\nOther sessions of this home have it, too. While this one runs it goes back: stepbox rollback --home %s [PATH...]\n", s.ID)
+		default:
 			fmt.Fprintf(w, "\nIt stays in this session. To take it into the home of %s: stepbox keep --home %s [PATH...]\n", s.Agent, s.ID)
 		}
 	})

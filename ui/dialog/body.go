@@ -216,6 +216,7 @@ func (b *paper) connection(q api.Question, action string, now time.Time) {
 		where = fmt.Sprintf("this machine's 127.0.0.1:%d, as %s", c.Port, where)
 	}
 	b.fact("to", where)
+	b.facts("sends", c.Sends, themes.Warn)
 	b.fact("program", cmp.Or(c.Program, "it isn't known which"))
 	b.fact("for", asker(q, action))
 	b.factIn("limit", c.Limit, themes.Warn)

@@ -92,8 +92,8 @@ func (s *Screen) whyWork(i intent.Intent) (why string, mine bool) {
 		}
 	case intent.RollbackHome:
 		switch {
-		case s.st.Session.Home != api.HomeSession:
-			return "its home isn't its own: stepbox run --home session", true
+		case s.st.Session.Home == api.HomeFresh:
+			return "its home was empty: there is nothing to go back to", true
 		case !s.live():
 			return "the session has ended: r resumes it to roll back", true
 		}
