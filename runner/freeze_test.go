@@ -58,12 +58,12 @@ func (r *running) freezeNow() {
 }
 
 func TestFreeze(t *testing.T) {
-	for _, how := range []string{"as detected", "stop signals"} {
+	for _, how := range []string{"as detected", "traced"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
 			run := r.start("/bin/sh", "-c", counting)
 			run.expect("started")
-			if how == "stop signals" {
+			if how == "traced" {
 				run.withoutFreezer()
 			}
 			run.assertMoves()
@@ -118,7 +118,7 @@ func TestFreezeLeavesStopped(t *testing.T) {
 // TestFreezeWithHeldExec: a program that waits for its approval counts as
 // frozen, nothing is answered while frozen, and it runs after.
 func TestFreezeWithHeldExec(t *testing.T) {
-	for _, how := range []string{"as detected", "stop signals"} {
+	for _, how := range []string{"as detected", "traced"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
 			held := make(chan *gate.Exec, 1)
@@ -131,7 +131,7 @@ func TestFreezeWithHeldExec(t *testing.T) {
 			}
 			run := r.start("/bin/sh", "-c", "while :; do :; done & i=0; (while :; do i=$((i+1)); echo $i >count; done) & /bin/true; echo ran; cat")
 			exec := <-held
-			if how == "stop signals" {
+			if how == "traced" {
 				run.withoutFreezer()
 			}
 			run.assertMoves()
@@ -222,7 +222,7 @@ func TestKillTree(t *testing.T) {
 // TestFreezeWithHeldVfork: a parent that vforked can't be stopped before its
 // child executes, which is held; nor does it run.
 func TestFreezeWithHeldVfork(t *testing.T) {
-	for _, how := range []string{"as detected", "stop signals"} {
+	for _, how := range []string{"as detected", "traced"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
 			held := make(chan *gate.Exec, 1)
@@ -241,7 +241,7 @@ subprocess.run(["/bin/true"])
 print("ran", flush=True)
 input()'`)
 			exec := <-held
-			if how == "stop signals" {
+			if how == "traced" {
 				run.withoutFreezer()
 			}
 			run.assertMoves()
@@ -260,13 +260,13 @@ input()'`)
 // A frozen sandbox that is killed ends, also when a process in it has an end
 // that is to be told before anyone notices: it can't end before it was let go.
 func TestKillWhileFrozenAndEnding(t *testing.T) {
-	for _, how := range []string{"as detected", "stop signals"} {
+	for _, how := range []string{"as detected", "traced"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
 			r.handler.Gate.Exec = func(e *gate.Exec) { e.Allow(gate.HoldExit) }
 			run := r.start("/bin/sh", "-c", "sleep 60 & echo started; cat")
 			run.expect("started")
-			if how == "stop signals" {
+			if how == "traced" {
 				run.withoutFreezer()
 			}
 			run.freezeNow()
