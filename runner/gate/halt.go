@@ -40,8 +40,8 @@ func (g *Gate) Halt(ctx context.Context, tree Tree) (err error) {
 func (g *Gate) Continue() { g.halter.do(g.halter.letAllGo) }
 
 // haltOptions have what a thread makes while it is being stopped traced from its first
-// instruction on.
-const haltOptions = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK
+// instruction on, and tell of its end before what it traces itself is let go.
+const haltOptions = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACEEXIT | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK
 
 // halter is who carries out Halt, on a locked thread that is started by the first. A
 // thread that is seized and interrupted doesn't get back to its program: it stands
@@ -56,11 +56,11 @@ type halter struct {
 	over  chan struct{} // closed when the thread does no more jobs
 
 	// What follows is the thread's alone.
-	tree    Tree
-	halted  bool
-	traced  map[int]standing // by thread
-	whole   map[int]bool     // processes whose threads all stand by this halt
-	stopped map[int]int      // pidfds of processes that were stopped by a signal
+	halted bool
+	still  bool             // what is halted doesn't run
+	traced map[int]standing // by thread
+	whole  map[int]bool     // processes whose threads all stand by this halt
+	others map[int]*other   // processes that others of the sandbox trace
 }
 
 // standing is how a traced thread stands.
@@ -72,7 +72,7 @@ type standing struct {
 func newHalter(g *Gate) *halter {
 	h := &halter{
 		g: g, up: make(chan struct{}), jobs: make(chan func()), over: make(chan struct{}),
-		traced: map[int]standing{}, whole: map[int]bool{}, stopped: map[int]int{},
+		traced: map[int]standing{}, whole: map[int]bool{}, others: map[int]*other{},
 	}
 	h.begin = sync.OnceValue(func() bool { return g.spawn(func() { onThread(h.run) }) })
 	return h
@@ -137,7 +137,6 @@ func (h *halter) run() (used bool) {
 		switch {
 		case err == nil:
 			h.note(s)
-			h.freed(s)
 		case errors.Is(err, unix.ECHILD):
 			clear(h.traced) // of a thread that became its process's first by an exec nothing is heard
 			select {
@@ -161,8 +160,15 @@ func (h *halter) note(s stop) {
 		at.signal = s.signal()
 	}
 	h.traced[s.tid] = at
-	if !h.halted {
+	switch {
+	case !h.halted:
 		h.letGo(s.tid)
+	case s.event() == unix.PTRACE_EVENT_EXIT:
+		if h.still {
+			h.orphaned(s.tid)
+		}
+		h.traced[s.tid] = standing{}
+		_, _ = ptrace(unix.PTRACE_CONT, s.tid, 0, 0)
 	}
 }
 
@@ -190,13 +196,15 @@ func (h *halter) letGo(tid int) {
 
 // letAllGo lets everything go on, or go once it stands.
 func (h *halter) letAllGo() {
-	h.halted = false
+	h.halted, h.still = false, false
 	// Before their tracers go on: these have been told of the signal, which has no
 	// effect any more then.
-	for pid, pidfd := range h.stopped {
-		_ = unix.PidfdSendSignal(pidfd, unix.SIGCONT, nil, 0)
-		procDir(pidfd).close()
-		delete(h.stopped, pid)
+	for pid, o := range h.others {
+		if o.stopped {
+			_ = unix.PidfdSendSignal(o.pidfd, unix.SIGCONT, nil, 0)
+		}
+		procDir(o.pidfd).close()
+		delete(h.others, pid)
 	}
 	for tid, at := range h.traced {
 		if at.stands {
@@ -206,27 +214,13 @@ func (h *halter) letAllGo() {
 	h.collect()
 }
 
-// freed halts what was another process's to trace, once that is dead.
-func (h *halter) freed(s stop) {
-	if !h.halted || !s.ended() || len(h.stopped) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), freedWithin)
-	defer cancel()
-	if err := h.halt(ctx, h.tree); err != nil {
-		h.g.o.Log(fmt.Sprintf("cannot stop what process %d has traced: %v", s.tid, err))
-	}
-}
-
-// freedWithin bounds how long the thread is kept from its jobs.
-const freedWithin = 250 * time.Millisecond
-
 // halt looks until everything stands.
 func (h *halter) halt(ctx context.Context, tree Tree) error {
-	h.tree, h.halted = tree, true
+	h.halted, h.still = true, false
 	clear(h.whole)
 	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
-		if still, err := h.look(); still || err != nil {
+		var err error
+		if h.still, err = h.look(tree); h.still || err != nil {
 			return err
 		}
 		select {
@@ -240,15 +234,18 @@ func (h *halter) halt(ctx context.Context, tree Tree) error {
 // look stops what doesn't stand, and says whether nothing can run any more. Who was
 // seen to stand can't make another process or thread, so that nothing is missing as
 // soon as there are no more of them than were seen.
-func (h *halter) look() (still bool, err error) {
+func (h *halter) look(tree Tree) (still bool, err error) {
 	h.collect()
-	pids, all, err := h.tree.Processes()
+	pids, all, err := tree.Processes()
 	if err != nil {
 		return false, err
 	}
 	held := map[int]bool{}
 	for _, tid := range h.g.Held() {
 		held[tid] = true
+	}
+	for _, o := range h.others {
+		clear(o.tracers)
 	}
 	still = len(pids) == all
 	var moving []int
@@ -259,7 +256,7 @@ func (h *halter) look() (still bool, err error) {
 			moving = append(moving, more...)
 		}
 	}
-	return still && (len(moving) == 0 || h.tree.AtRest(moving)), nil
+	return still && (len(moving) == 0 || tree.AtRest(moving)), nil
 }
 
 // rest is how far a thread or process is on its way to stand.
@@ -341,15 +338,22 @@ func (h *halter) foreign(pid, tid int) rest {
 		return idle
 	case st.tracer == 0:
 		return awake // its tracer has just gone
-	case s.letter == 't':
-		return idle
 	case ownThread(st.tracer):
+		if s.letter == 't' {
+			return idle
+		}
 		if tid == pid && !h.g.exits.halt(pid) {
 			return awake
 		}
 		return coming
 	}
-	h.stop(pid)
+	o := h.other(pid, st.tracer)
+	if s.letter == 't' {
+		return idle
+	}
+	if o != nil {
+		o.stop()
+	}
 	if s.letter == 'D' {
 		return coming
 	}
@@ -360,20 +364,44 @@ func ownThread(tid int) bool {
 	return unix.Access(fmt.Sprintf("/proc/%d/task/%d", os.Getpid(), tid), unix.F_OK) == nil
 }
 
-// stop has a process that another one of the sandbox traces stand before that one: it
-// stands for each signal, until its tracer lets it go.
-func (h *halter) stop(pid int) {
-	pidfd, known := h.stopped[pid]
-	if !known {
-		var err error
-		if pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
-			return
+// other is a process of which another of the sandbox traces threads.
+type other struct {
+	pidfd   int
+	tracers map[int]bool // by thread, as of the last look
+	stopped bool         // by a signal
+}
+
+// other remembers that a thread traces one of a process's; nil if that is gone.
+func (h *halter) other(pid, tracer int) *other {
+	o := h.others[pid]
+	if o == nil {
+		pidfd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			return nil
 		}
 		if MarkOf(pid) == 0 { // the number is another's
 			procDir(pidfd).close()
-			return
+			return nil
 		}
-		h.stopped[pid] = pidfd
+		o = &other{pidfd: pidfd, tracers: map[int]bool{}}
+		h.others[pid] = o
 	}
-	_ = unix.PidfdSendSignal(pidfd, unix.SIGSTOP, nil, 0)
+	o.tracers[tracer] = true
+	return o
+}
+
+// stop has it stand before its tracer: it does for each signal, until that lets it go.
+func (o *other) stop() {
+	o.stopped = true
+	_ = unix.PidfdSendSignal(o.pidfd, unix.SIGSTOP, nil, 0)
+}
+
+// orphaned kills what a thread traces that is about to end: it would run on.
+func (h *halter) orphaned(tracer int) {
+	for pid, o := range h.others {
+		if o.tracers[tracer] {
+			_ = unix.PidfdSendSignal(o.pidfd, unix.SIGKILL, nil, 0)
+			h.g.o.Log(fmt.Sprintf("killed process %d, whose tracer was killed while the sandbox was frozen", pid))
+		}
+	}
 }
