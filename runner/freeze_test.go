@@ -88,9 +88,9 @@ func TestFreeze(t *testing.T) {
 
 // withoutFreezer makes a sandbox one of a host without cgroups to freeze. Those
 // that it has are removed when it is closed: its guard knows them.
-func (r *running) withoutFreezer() {
-	<-r.adopted
-	r.cgroups = &box.Cgroups{Source: box.SourceNone}
+func (s *Sandbox) withoutFreezer() {
+	<-s.adopted
+	s.cgroups = &box.Cgroups{Source: box.SourceNone}
 }
 
 // TestFreezeLeavesStopped: jobs that their shell stopped stay stopped.

@@ -281,11 +281,14 @@ func (h *halter) process(pid int, held map[int]bool) (least rest, moving []int) 
 			}
 			least = min(least, r)
 		}
-		s, err := stateOf(pid)
+		if least == awake {
+			return awake, nil
+		}
+		n, err := countThreads(pid)
 		if err != nil {
 			return awake, nil
 		}
-		if s.threads == len(threads) {
+		if n == len(threads) {
 			h.whole[pid] = least == stands
 			return least, moving
 		}

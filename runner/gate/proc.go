@@ -101,20 +101,30 @@ func readLink(dir int, name string) (string, error) {
 
 // state is what /proc/PID/stat says of a process, proc_pid_stat(5).
 type state struct {
-	name    string // the thread's name, of any bytes
-	letter  byte   // Z when it is gone but not waited for
-	parent  int
-	pgid    int
-	tty     int    // its controlling terminal as a device number; 0 for none
-	flags   int    // PF_… of linux/sched.h
-	threads int    // how many it has that nobody has waited for
-	start   uint64 // clock ticks after boot
-	exit    int    // as waitpid(2) would have it; 0 unless we may know
+	name   string // the thread's name, of any bytes
+	letter byte   // Z when it is gone but not waited for
+	parent int
+	pgid   int
+	tty    int    // its controlling terminal as a device number; 0 for none
+	flags  int    // PF_… of linux/sched.h
+	start  uint64 // clock ticks after boot
+	exit   int    // as waitpid(2) would have it; 0 unless we may know
 
 	argStart, argEnd, envStart, envEnd uint64 // where its strings are; 0 unless we may know
 }
 
 func (d procDir) state() (state, error) { return readState(int(d), "stat") }
+
+// countThreads counts the threads of the process that has a number now, those that
+// ended and that nobody has waited for among them: the links of a folder
+// (fs/proc/base.c, proc_task_getattr) cost less than a line of numbers.
+func countThreads(pid int) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/"+strconv.Itoa(pid)+"/task", &st); err != nil {
+		return 0, err
+	}
+	return int(st.Nlink) - 2, nil
+}
 
 // threadsOf lists the threads of the process that has a number now.
 func threadsOf(pid int) (threads []int, err error) {
@@ -170,7 +180,7 @@ func parseState(b []byte) (state, error) {
 		err = errors.Join(err, e)
 		return n
 	}
-	s.parent, s.pgid, s.tty, s.flags, s.threads, s.exit = number(4), number(5), number(7), number(9), number(20), number(52)
+	s.parent, s.pgid, s.tty, s.flags, s.exit = number(4), number(5), number(7), number(9), number(52)
 	for field, to := range map[int]*uint64{22: &s.start, 48: &s.argStart, 49: &s.argEnd, 50: &s.envStart, 51: &s.envEnd} {
 		n, e := strconv.ParseUint(string(fields[field-3]), 10, 64)
 		*to, err = n, errors.Join(err, e)

@@ -37,14 +37,16 @@ static void *counts(void *of) {
 	}
 }
 
-// waker wakes its neighbours, and counts.
-static void waker(int i, int n, int *all) {
+// waker counts, and wakes its neighbours if wanted.
+static void waker(int i, int n, int *all, int wake) {
 	signal(SIGCONT, handled);
 	for (;;) {
 		count[i]++;
-		kill(all[(i + 1) % n], SIGCONT);
-		kill(all[(i + n - 1) % n], SIGCONT);
-		usleep(1000 * n);
+		if (wake) {
+			kill(all[(i + 1) % n], SIGCONT);
+			kill(all[(i + n - 1) % n], SIGCONT);
+		}
+		usleep(1000 * n * (wake ? 10 : 1)); // each call goes through the gate
 	}
 }
 
@@ -107,18 +109,19 @@ int main(int argc, char **argv) {
 		tracer();
 	} else if (!strcmp(argv[1], "parent")) {
 		parent();
-	} else if (!strcmp(argv[1], "wakers")) {
+	} else if (!strcmp(argv[1], "wakers") || !strcmp(argv[1], "sleepers")) {
 		int *all = mmap(0, n * sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		int wake = !strcmp(argv[1], "wakers");
 		all[0] = getpid();
 		for (int i = 1; i < n; i++) {
 			int child = fork();
 			if (!child) {
 				while (!all[n - 1]) usleep(10000);
-				waker(i, n, all);
+				waker(i, n, all, wake);
 			}
 			all[i] = child;
 		}
-		waker(0, n, all);
+		waker(0, n, all, wake);
 	} else if (!strcmp(argv[1], "forks")) {
 		// Children that live for no longer than it takes to have been there.
 		for (;;) {
