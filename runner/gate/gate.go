@@ -84,13 +84,14 @@ type Gate struct {
 	contents contents
 	programs programs
 
-	watch   *watcher
-	exits   *exits
-	first   first
-	own     atomic.Int64  // number of the session's terminal, or unseen
-	readers chan struct{} // bounds how many callers are read at once
-	halter  *halter
-	room    *room
+	watch    *watcher
+	exits    *exits
+	first    first
+	own      atomic.Int64  // number of the session's terminal, or unseen
+	readers  chan struct{} // bounds how many callers are read at once
+	searches sync.Mutex    // held while all processes are looked at
+	halter   *halter
+	room     *room
 }
 
 // waiter is a thread that waits for an answer.
