@@ -84,20 +84,25 @@ type Gate struct {
 	contents contents
 	programs programs
 
-	watch    *watcher
-	exits    *exits
-	first    first
-	own      atomic.Int64  // number of the session's terminal, or unseen
-	readers  chan struct{} // bounds how many callers are read at once
-	searches sync.Mutex    // held while all processes are looked at
-	halter   *halter
-	room     *room
+	watch  *watcher
+	exits  *exits
+	first  first
+	own    atomic.Int64 // number of the session's terminal, or unseen
+	turns  turns
+	halter *halter
+	room   *room
 }
 
 // waiter is a thread that waits for an answer.
 type waiter struct {
 	tid  int
 	exec *Exec // nil while it is being read
+}
+
+// turns bounds how much is read of processes at once.
+type turns struct {
+	readers  chan struct{} // of callers
+	searches sync.Mutex    // of all processes
 }
 
 // maxReaders is how many callers are read at once. Others wait their turn.
@@ -133,7 +138,7 @@ func New(file *os.File, o Options) (*Gate, error) {
 	g := &Gate{
 		o: o, done: make(chan struct{}),
 		open: make(chan struct{}), waiting: map[uint64]*waiter{}, again: map[int]*Exec{},
-		readers: make(chan struct{}, maxReaders), room: newRoom(o.Full, o.places),
+		turns: turns{readers: make(chan struct{}, maxReaders)}, room: newRoom(o.Full, o.places),
 	}
 	g.own.Store(unseen)
 	close(g.open)

@@ -77,8 +77,8 @@ func (g *Gate) reaches(n notification) {
 // each other would take every processor, and none while answers are held, as nothing
 // comes of it then and a freeze has to be quick.
 func (g *Gate) search(f func()) {
-	g.searches.Lock()
-	defer g.searches.Unlock()
+	g.turns.searches.Lock()
+	defer g.turns.searches.Unlock()
 	g.whenOpen(func() {})
 	f()
 }
