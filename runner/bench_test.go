@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
@@ -71,5 +72,43 @@ func firstOfCommand(b *testing.B, command func() *exec.Cmd) func() time.Duration
 			b.Fatalf("%s: %v", cmd.Path, err)
 		}
 		return took
+	}
+}
+
+// BenchmarkFreeze measures how long it takes to freeze a thousand processes, and to
+// let them go on.
+func BenchmarkFreeze(b *testing.B) {
+	const n = 1000
+	for _, role := range []string{"sleepers", "wakers"} {
+		for _, how := range []string{"as detected", "traced"} {
+			b.Run(role+" "+how, func(b *testing.B) {
+				r := newRig(b)
+				r.spec.Limits.Pids = 2 * n
+				compile(b, r.project, "still")
+				run := r.start("./still", role, strconv.Itoa(n))
+				run.assertAllMove(n)
+				if how == "traced" {
+					run.withoutFreezer()
+				}
+				var longest, thaws time.Duration
+				late := 0
+				for b.Loop() {
+					began := time.Now()
+					err := run.Freeze(b.Context())
+					longest = max(longest, time.Since(began))
+					if errors.Is(err, ErrFreeze) {
+						late++
+						continue
+					}
+					must.OK(b, err)
+					began = time.Now()
+					must.OK(b, run.Thaw())
+					thaws += time.Since(began)
+				}
+				b.ReportMetric(float64(longest.Milliseconds()), "longest-ms")
+				b.ReportMetric(float64(thaws.Microseconds())/1000/float64(b.N), "thaw-ms")
+				b.ReportMetric(float64(late), "late")
+			})
+		}
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"stepbox/runner/box"
+	"stepbox/runner/gate"
+	"stepbox/runner/seqpacket"
 )
 
 // freezeLimit bounds how long a freeze may take before it is given up.
@@ -17,12 +20,6 @@ const freezeLimit = 250 * time.Millisecond
 
 // ErrFreeze is returned when the tree didn't come to rest in time; it runs on.
 var ErrFreeze = errors.New("the sandbox didn't come to rest in time")
-
-// stopped is a process that the fallback stopped.
-type stopped struct {
-	pid   int
-	start uint64
-}
 
 // Freeze stops the agent's tree where it is; PID 1 and the holder go on. The
 // gate answers nothing until Thaw, and what it holds counts as frozen. Freezing
@@ -65,7 +62,7 @@ func (s *Sandbox) freeze(ctx context.Context) error {
 	if s.cgroups.CanFreeze() {
 		err = s.freezeCgroup(ctx)
 	} else {
-		err = s.stopAll(ctx)
+		err = s.halt(ctx)
 	}
 	if err != nil {
 		s.undoFreeze()
@@ -97,7 +94,7 @@ func (s *Sandbox) undoFreeze() error {
 			return err
 		}
 	}
-	s.continueAll()
+	s.gate.Continue()
 	return nil
 }
 
@@ -137,70 +134,51 @@ func late(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stopAll is for hosts without a cgroup to freeze: SIGSTOP for every process of
-// the sandbox but PID 1, until none is left that runs. Processes that were
-// stopped before aren't ours to continue. A parent sees its children stop, as
-// job control shells do: children are stopped first, and continued first, so
-// that no parent acts on it meanwhile.
-func (s *Sandbox) stopAll(ctx context.Context) error {
-	s.stopped = nil
+// halt is for hosts without a cgroup to freeze: the gate's tracing stops the tree.
+func (s *Sandbox) halt(ctx context.Context) error {
 	var settling box.Settling
-	for wait := 200 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
-		list, err := s.Processes()
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(list, func(a, b Process) int { return generation(list, b) - generation(list, a) })
-		held := s.gate.Held()
-		all := true
-		var unsettled []int
-		for _, p := range list {
-			running := slices.DeleteFunc(box.Threads(p.PID), func(thread int) bool { return slices.Contains(held, thread) || isStopped(thread) })
-			if len(running) == 0 {
-				continue
-			}
-			if slices.ContainsFunc(s.stopped, func(o stopped) bool { return o.pid == p.PID && o.start == p.Start }) {
-				// On its way, or where a signal is only taken once the kernel is
-				// done: a vfork whose child is held.
-				unsettled = append(unsettled, running...)
-				continue
-			}
-			all = false
-			if s.Signal(p.PID, p.Start, unix.SIGSTOP) == nil {
-				s.stopped = append(s.stopped, stopped{p.PID, p.Start})
-			}
-		}
-		if all && (len(unsettled) == 0 || settling.Look(unsettled)) {
-			return nil
-		}
-		if err := pause(ctx, wait); err != nil {
-			return err
-		}
+	err := s.gate.Halt(ctx, gate.Tree{
+		Processes: func() ([]int, int, error) {
+			pids := s.pids()
+			all, err := s.countProcesses()
+			return pids, all, err
+		},
+		AtRest: settling.Look,
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return late(ctx)
 	}
+	return fmt.Errorf("cannot freeze the sandbox: %w", err)
 }
 
-func isStopped(thread int) bool {
-	status, err := box.ReadStatus(thread)
-	return err != nil || status.State == 'T' || status.State == 't' || status.State == 'Z' || status.State == 'X'
-}
-
-// continueAll continues what stopAll stopped, children before parents.
-func (s *Sandbox) continueAll() {
-	for _, p := range s.stopped {
-		_ = s.Signal(p.pid, p.start, unix.SIGCONT) // it may have been killed
+// countProcesses counts the agent's tree in the sandbox's own /proc, which shows
+// nothing else, so that one look can't miss what comes while it is taken.
+func (s *Sandbox) countProcesses() (int, error) {
+	proc, err := os.Open(fmt.Sprintf("/proc/%d/root/proc", s.box.PID))
+	if err != nil {
+		return 0, fmt.Errorf("cannot count the sandbox's processes: %w", err)
 	}
-	s.stopped = nil
-}
-
-// generation counts the processes of the list above one.
-func generation(list []Process, p Process) int {
+	defer proc.Close()
+	fd, err := seqpacket.Number(proc)
+	if err != nil {
+		return 0, err
+	}
+	var where unix.Statfs_t
+	if err := unix.Fstatfs(fd, &where); err != nil || where.Type != unix.PROC_SUPER_MAGIC {
+		return 0, errors.New("cannot count the sandbox's processes: its /proc is none")
+	}
+	names, err := proc.Readdirnames(-1)
+	if err != nil {
+		return 0, fmt.Errorf("cannot count the sandbox's processes: %w", err)
+	}
 	n := 0
-	for parent := p.Parent; n < len(list); n++ {
-		i := slices.IndexFunc(list, func(q Process) bool { return q.PID == parent })
-		if i < 0 {
-			break
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && pid != 1 {
+			n++
 		}
-		parent = list[i].Parent
 	}
-	return n
+	return n, nil
 }

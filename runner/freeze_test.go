@@ -2,10 +2,13 @@ package runner
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,12 +61,12 @@ func (r *running) freezeNow() {
 }
 
 func TestFreeze(t *testing.T) {
-	for _, how := range []string{"as detected", "stop signals"} {
+	for _, how := range []string{"as detected", "traced"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
 			run := r.start("/bin/sh", "-c", counting)
 			run.expect("started")
-			if how == "stop signals" {
+			if how == "traced" {
 				run.withoutFreezer()
 			}
 			run.assertMoves()
@@ -85,9 +88,9 @@ func TestFreeze(t *testing.T) {
 
 // withoutFreezer makes a sandbox one of a host without cgroups to freeze. Those
 // that it has are removed when it is closed: its guard knows them.
-func (r *running) withoutFreezer() {
-	<-r.adopted
-	r.cgroups = &box.Cgroups{Source: box.SourceNone}
+func (s *Sandbox) withoutFreezer() {
+	<-s.adopted
+	s.cgroups = &box.Cgroups{Source: box.SourceNone}
 }
 
 // TestFreezeLeavesStopped: jobs that their shell stopped stay stopped.
@@ -118,7 +121,7 @@ func TestFreezeLeavesStopped(t *testing.T) {
 // TestFreezeWithHeldExec: a program that waits for its approval counts as
 // frozen, nothing is answered while frozen, and it runs after.
 func TestFreezeWithHeldExec(t *testing.T) {
-	for _, how := range []string{"as detected", "stop signals"} {
+	for _, how := range []string{"as detected", "traced"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
 			held := make(chan *gate.Exec, 1)
@@ -131,7 +134,7 @@ func TestFreezeWithHeldExec(t *testing.T) {
 			}
 			run := r.start("/bin/sh", "-c", "while :; do :; done & i=0; (while :; do i=$((i+1)); echo $i >count; done) & /bin/true; echo ran; cat")
 			exec := <-held
-			if how == "stop signals" {
+			if how == "traced" {
 				run.withoutFreezer()
 			}
 			run.assertMoves()
@@ -222,7 +225,7 @@ func TestKillTree(t *testing.T) {
 // TestFreezeWithHeldVfork: a parent that vforked can't be stopped before its
 // child executes, which is held; nor does it run.
 func TestFreezeWithHeldVfork(t *testing.T) {
-	for _, how := range []string{"as detected", "stop signals"} {
+	for _, how := range []string{"as detected", "traced"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
 			held := make(chan *gate.Exec, 1)
@@ -241,7 +244,7 @@ subprocess.run(["/bin/true"])
 print("ran", flush=True)
 input()'`)
 			exec := <-held
-			if how == "stop signals" {
+			if how == "traced" {
 				run.withoutFreezer()
 			}
 			run.assertMoves()
@@ -260,13 +263,13 @@ input()'`)
 // A frozen sandbox that is killed ends, also when a process in it has an end
 // that is to be told before anyone notices: it can't end before it was let go.
 func TestKillWhileFrozenAndEnding(t *testing.T) {
-	for _, how := range []string{"as detected", "stop signals"} {
+	for _, how := range []string{"as detected", "traced"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
 			r.handler.Gate.Exec = func(e *gate.Exec) { e.Allow(gate.HoldExit) }
 			run := r.start("/bin/sh", "-c", "sleep 60 & echo started; cat")
 			run.expect("started")
-			if how == "stop signals" {
+			if how == "traced" {
 				run.withoutFreezer()
 			}
 			run.freezeNow()
@@ -286,4 +289,120 @@ func (s *Sandbox) Frozen() bool {
 	s.freezing.Lock()
 	defer s.freezing.Unlock()
 	return s.frozen
+}
+
+// counters are what the programs of still.c have counted.
+func (r *running) counters(n int) []uint64 {
+	text, _ := os.ReadFile(filepath.Join(r.Upper(), "count"))
+	all := make([]uint64, n)
+	if len(text) == 8*n {
+		for i := range all {
+			all[i] = binary.NativeEndian.Uint64(text[8*i:])
+		}
+	}
+	return all
+}
+
+// assertAllMove waits until each of them has counted on.
+func (r *running) assertAllMove(n int) {
+	r.t.Helper()
+	before := r.counters(n)
+	eventually(r.t, func() bool {
+		now := r.counters(n)
+		for i := range now {
+			if now[i] == before[i] {
+				return false
+			}
+		}
+		return true
+	}, func() string {
+		return fmt.Sprintf("not all count: %v, %v; it printed %q", before, r.counters(n), r.text())
+	})
+}
+
+// TestFreezeHolds: what was stopped doesn't run again, whatever signals it gets: from a
+// timer of its own, or from others. Nor does it matter who traces it.
+func TestFreezeHolds(t *testing.T) {
+	for _, c := range []struct {
+		name, role string
+		n          int
+		with       gate.Allowance
+	}{
+		{"a timer", "timer", 1, gate.NoExit},
+		{"a timer, traced to its end", "timer", 1, gate.HoldExit},
+		{"others", "wakers", 60, gate.NoExit},
+		{"threads", "threads", 20, gate.NoExit},
+		{"threads, traced to their end", "threads", 20, gate.HoldExit},
+		{"a tracer", "tracer", 2, gate.NoExit},
+		{"a tracer that is traced to its end", "tracer", 2, gate.HoldExit},
+		{"not dumpable", "undumpable", 1, gate.NoExit},
+		{"children", "forks", 2, gate.NoExit},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			r.handler.Gate.Exec = func(e *gate.Exec) { e.Allow(c.with) }
+			compile(t, r.project, "still")
+			run := r.start("./still", c.role, strconv.Itoa(c.n))
+			run.withoutFreezer()
+			for range 3 {
+				run.assertAllMove(c.n)
+				run.freezeNow()
+				before := run.counters(c.n)
+				for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+					if now := run.counters(c.n); !slices.Equal(now, before) {
+						t.Fatalf("it runs while frozen: %v, %v", before, now)
+					}
+				}
+				must.OK(t, run.Thaw())
+			}
+			run.assertAllMove(c.n)
+		})
+	}
+}
+
+// TestFreezeOutlivesTracer: who was traced by a process that is killed in a freeze
+// doesn't run.
+func TestFreezeOutlivesTracer(t *testing.T) {
+	r := newRig(t)
+	compile(t, r.project, "still")
+	run := r.start("/bin/sh", "-c", "./still tracer 2; cat")
+	run.withoutFreezer()
+	run.assertAllMove(2)
+	run.freezeNow()
+	before := run.counters(2)
+	list, err := run.Processes()
+	must.OK(t, err)
+	list = slices.DeleteFunc(list, func(p Process) bool { return p.Name != "still" })
+	if len(list) != 2 {
+		t.Fatalf("there are %v", list)
+	}
+	tracer, traced := list[0], list[1]
+	if tracer.Parent == traced.PID {
+		tracer, traced = traced, tracer
+	}
+	must.OK(t, run.Signal(tracer.PID, tracer.Start, unix.SIGKILL))
+	for _, p := range []Process{tracer, traced} {
+		eventually(t, func() bool { return !run.Alive(p.PID, p.Start) }, func() string { return "it lives on" })
+	}
+	if now := run.counters(2); !slices.Equal(now, before) {
+		t.Errorf("it ran while frozen: %v, %v", before, now)
+	}
+}
+
+// TestFreezeIsUnseen: a parent that waits for its children's stops hears of none.
+func TestFreezeIsUnseen(t *testing.T) {
+	r := newRig(t)
+	compile(t, r.project, "still")
+	run := r.start("./still", "parent", "2")
+	run.withoutFreezer()
+	for range 5 {
+		run.assertAllMove(2)
+		run.freezeNow()
+		must.OK(t, run.Thaw())
+	}
+	run.assertAllMove(2)
+	run.assertAllMove(2) // it has looked after its child since
+	if text := run.text(); text != "" {
+		t.Errorf("it says %q", text)
+	}
 }

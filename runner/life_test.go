@@ -53,11 +53,15 @@ func testSupervisor() {
 			}
 		}
 	}()
+	folders := s.cgroups.Folders()
 	if strings.Contains(spec.Argv[len(spec.Argv)-1], "FREEZE") {
 		for end := time.Now().Add(patience); len(s.pids()) < 3; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				panic("the agent's processes don't come up")
 			}
+		}
+		if strings.Contains(spec.Argv[len(spec.Argv)-1], "TRACED") {
+			s.withoutFreezer()
 		}
 		for attempt := 0; ; attempt++ {
 			err := s.Freeze(context.Background())
@@ -69,7 +73,7 @@ func testSupervisor() {
 			}
 		}
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(alive{s.holder.PID, s.box.PID, s.namespace, s.cgroups.Folders()})
+	_ = json.NewEncoder(os.Stdout).Encode(alive{s.holder.PID, s.box.PID, s.namespace, folders})
 	select {}
 }
 
@@ -172,13 +176,19 @@ func TestSupervisorKilled(t *testing.T) {
 		"running":  "setsid sleep 1000 & trap '' TERM HUP INT; (trap '' TERM HUP; sleep 1000) & cat",
 		"frozen":   "sleep 1000 & sleep 1001; : FREEZE",
 		"stopping": "kill -STOP $$",
+		"traced":   "while :; do echo >>count; done & sleep 1001; : FREEZE TRACED",
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			cmd, a := r.supervise("/bin/sh", "-c", script)
+			count := filepath.Join(r.spec.StateDir, "upper", "count")
+			before, _ := os.Stat(count)
 			must.OK(t, cmd.Process.Kill())
 			_ = cmd.Wait()
 			r.assertGone(a, patience)
+			if now, _ := os.Stat(count); name == "traced" && before != nil && now.Size() != before.Size() {
+				t.Error("it ran on before it ended")
+			}
 		})
 	}
 }
@@ -210,6 +220,7 @@ func TestBothKilled(t *testing.T) {
 	for name, script := range map[string]string{
 		"running": "setsid sleep 1000 & cat",
 		"frozen":  "sleep 1000 & sleep 1001; : FREEZE",
+		"traced":  "sleep 1000 & sleep 1001; : FREEZE TRACED",
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

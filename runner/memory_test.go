@@ -17,7 +17,7 @@ import (
 var sources embed.FS
 
 // compile makes a program of a C source in testdata.
-func compile(t *testing.T, dir, name string) string {
+func compile(t testing.TB, dir, name string) string {
 	t.Helper()
 	source, err := sources.ReadFile("testdata/" + name + ".c")
 	must.OK(t, err)

@@ -197,10 +197,10 @@ func checkStateDir(ctx context.Context, stateDir string, userns bool) Finding {
 }
 
 // noCgroups says what is weaker where none are mounted.
-const noCgroups = "no cgroups are mounted here: what bounds the agent are rlimits, memory for each process by itself and processors not at all, and it is frozen by signals"
+const noCgroups = "no cgroups are mounted here: what bounds the agent are rlimits, memory for each process by itself and processors not at all"
 
 func checkCgroups(ctx context.Context) Finding {
-	f := Finding{Name: "cgroups", Why: "they bound memory, processors and the number of processes, and freeze the agent"}
+	f := Finding{Name: "cgroups", Why: "they bound memory, processors and the number of processes, and freeze the agent (by tracing it otherwise, which takes longer)"}
 	probe := Limits{Memory: 64 << 20, CPUs: 1, Pids: 64}
 	c, err := box.MakeCgroups(ctx, "probe-"+strconv.Itoa(os.Getpid()), probe, func(holder.Guard) error { return nil })
 	if err != nil {
@@ -232,7 +232,7 @@ func checkCgroups(ctx context.Context) Finding {
 		f.Fix = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu cpuset io memory pids\\n' | sudo tee /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload, then log in again"
 	}
 	if inContainer() {
-		f.Fix = "set them from outside: docker run --memory=4g --cpus=2 --pids-limit=2048 …; the agent is frozen by signals"
+		f.Fix = "set them from outside: docker run --memory=4g --cpus=2 --pids-limit=2048 …"
 	} else if _, err := os.Stat("/sys/fs/cgroup/memory/memory.limit_in_bytes"); err == nil || hybrid() {
 		f.Fix = fmt.Sprintf("for c in memory cpu cpuacct pids freezer; do sudo mkdir -p /sys/fs/cgroup/$c/stepbox/%[1]d && sudo chown -R %[1]d /sys/fs/cgroup/$c/stepbox/%[1]d; done (again after each restart)", os.Getuid())
 	}

@@ -57,7 +57,6 @@ type Sandbox struct {
 
 	freezing  sync.Mutex // held while freezing, thawing or killing a tree
 	frozen    bool       // guarded by freezing
-	stopped   []stopped  // guarded by freezing; by the fallback without cgroups
 	lastMu    sync.Mutex
 	lastUsage box.Usage // guarded by lastMu
 	lastAt    time.Time // guarded by lastMu

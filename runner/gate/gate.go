@@ -84,18 +84,25 @@ type Gate struct {
 	contents contents
 	programs programs
 
-	watch   *watcher
-	exits   *exits
-	first   first
-	own     atomic.Int64  // number of the session's terminal, or unseen
-	readers chan struct{} // bounds how many callers are read at once
-	room    *room
+	watch  *watcher
+	exits  *exits
+	first  first
+	own    atomic.Int64 // number of the session's terminal, or unseen
+	turns  turns
+	halter *halter
+	room   *room
 }
 
 // waiter is a thread that waits for an answer.
 type waiter struct {
 	tid  int
 	exec *Exec // nil while it is being read
+}
+
+// turns bounds how much is read of processes at once.
+type turns struct {
+	readers  chan struct{} // of callers
+	searches sync.Mutex    // of all processes
 }
 
 // maxReaders is how many callers are read at once. Others wait their turn.
@@ -131,7 +138,7 @@ func New(file *os.File, o Options) (*Gate, error) {
 	g := &Gate{
 		o: o, done: make(chan struct{}),
 		open: make(chan struct{}), waiting: map[uint64]*waiter{}, again: map[int]*Exec{},
-		readers: make(chan struct{}, maxReaders), room: newRoom(o.Full, o.places),
+		turns: turns{readers: make(chan struct{}, maxReaders)}, room: newRoom(o.Full, o.places),
 	}
 	g.own.Store(unseen)
 	close(g.open)
@@ -144,6 +151,7 @@ func New(file *os.File, o Options) (*Gate, error) {
 		return nil, err
 	}
 	g.exits = newExits(g, o.traceExits)
+	g.halter = newHalter(g)
 	g.l.wakeUpInPlace()
 	g.spawn(g.watch.run)
 	g.spawn(g.receive)
@@ -181,7 +189,7 @@ func (g *Gate) end(e *Exec, f func()) {
 // thread that took one goes on with handling it, as this waits meanwhile.
 func (g *Gate) receive() {
 	for {
-		n, err := g.l.next()
+		n, ok, err := g.next()
 		switch {
 		case errors.Is(err, errOver):
 			g.abandonAll()
@@ -191,12 +199,29 @@ func (g *Gate) receive() {
 		case err != nil:
 			g.o.Log(fmt.Sprintf("cannot receive an exec: %v", err))
 			return
+		case ok:
+			g.spawn(func() { g.handle(n) })
 		}
+	}
+}
+
+// next waits for a notification and takes it; ok is false when the one that was there
+// went away again. While answers are held none is taken: those can't be stopped by a
+// signal or a tracer, and must be known to who stops all others.
+func (g *Gate) next() (n notification, ok bool, err error) {
+	if err := g.l.wait(); err != nil {
+		return n, false, err
+	}
+	if !g.begin() {
+		return n, false, os.ErrDeadlineExceeded
+	}
+	defer g.finish()
+	if n, ok, err = g.l.receive(); ok {
 		g.mu.Lock()
 		g.waiting[n.ID] = &waiter{tid: int(n.TID)}
 		g.mu.Unlock()
-		g.spawn(func() { g.handle(n) })
 	}
+	return n, ok, err
 }
 
 // abandonAll fails what is held once nobody is left under the filter.
@@ -220,7 +245,8 @@ func (g *Gate) heldExecs(pid int) []*Exec {
 }
 
 // Held lists the threads, by their ids on the host, that wait for an answer.
-// They run no code of their own, and a freezer may not be able to stop them.
+// They run no code of their own, and a freezer may not be able to stop them. While
+// answers are held, none is added.
 func (g *Gate) Held() []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -298,6 +324,7 @@ func (g *Gate) Close() error {
 		g.l.end()
 		g.watch.end()
 		g.exits.end()
+		g.halter.end()
 		g.tasks.Wait()
 		for _, e := range g.heldExecs(0) {
 			if e.resolve() {

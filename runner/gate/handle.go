@@ -28,9 +28,9 @@ func (g *Gate) handle(n notification) {
 	if !g.room.enter(g.done) {
 		return // the gate has failed the call
 	}
-	g.readers <- struct{}{}
+	g.turns.readers <- struct{}{}
 	e, err := g.readPatiently(n)
-	<-g.readers
+	<-g.turns.readers
 	if err != nil {
 		g.room.leave()
 		g.answer(n, err)

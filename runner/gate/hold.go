@@ -43,7 +43,7 @@ func (g *Gate) whenOpen(f func()) {
 
 // Hold stops all answers: when it returns, none is on its way, and none will
 // be until Release was called as often as Hold. Decisions may go on; they
-// queue up.
+// queue up. Calls that come meanwhile wait where a signal finds them.
 func (g *Gate) Hold() {
 	g.sending.Lock()
 	defer g.sending.Unlock()

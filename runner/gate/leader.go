@@ -18,18 +18,17 @@ import (
 // the process would have got without a tracer: signals, stops, continuing.
 // Only its main thread is traced: that one's end is the process's.
 type leader struct {
+	worker
 	x       *exits
 	ending  *ending       // of its process, for when tracing is over early
-	tid     int           // of its own thread, to be poked
 	execs   chan *Exec    // approved, to be launched by this thread
 	stop    chan struct{} // closed to let go of the process
 	over    chan struct{} // closed when the thread has let go
 	queued  *Exec         // not launched yet
 	pending *Exec         // launched, not seen yet
 	hold    atomic.Bool   // Exiting is to be called
-
-	mu   sync.Mutex
-	left bool // guarded by mu; the thread isn't its own any more
+	halting atomic.Bool   // the process is to stop, as answers are held
+	halted  atomic.Bool   // it has been made to
 }
 
 // traces says whether we trace a process ourselves.
@@ -68,7 +67,7 @@ func (x *exits) hand(e *Exec) bool {
 func (x *exits) lead(e *Exec) (used bool) {
 	n := x.take(e)
 	l := &leader{
-		x: x, ending: n, tid: unix.Gettid(), execs: make(chan *Exec),
+		worker: worker{tid: unix.Gettid()}, x: x, ending: n, execs: make(chan *Exec),
 		stop: make(chan struct{}), over: make(chan struct{}),
 	}
 	l.hold.Store(e.allowed&HoldExit != 0)
@@ -144,7 +143,37 @@ func (x *exits) dismiss(l *leader) bool {
 // resume lets the process run on, unless answers are held: a freezer takes a
 // process that stands in a tracer's stop for a stopped one.
 func (l *leader) resume(tid int, s unix.Signal) {
-	l.x.g.whenOpen(func() { _, _ = ptrace(unix.PTRACE_CONT, tid, 0, uintptr(s)) })
+	l.x.g.whenOpen(func() {
+		l.halting.Store(false)
+		l.halted.Store(false)
+		_, _ = ptrace(unix.PTRACE_CONT, tid, 0, uintptr(s))
+	})
+}
+
+// halt stops the process if that is wanted; resume has it wait then. A launched exec
+// stops by itself.
+func (l *leader) halt() {
+	if !l.halting.Load() || l.halted.Load() {
+		return
+	}
+	if l.pending == nil {
+		_ = interrupt(l.ending.process.PID)
+	}
+	l.halted.Store(true)
+}
+
+// halt has the thread that traces a process stop it, while answers are held. It says
+// whether that is done; what is traced for an exec alone stops by itself.
+func (x *exits) halt(pid int) bool {
+	x.mu.Lock()
+	l := x.leaders[pid]
+	x.mu.Unlock()
+	if l == nil || l.halted.Load() {
+		return true
+	}
+	l.halting.Store(true)
+	l.poke()
+	return false
 }
 
 // run passes on what happens to the process until it has ended (known), or
@@ -154,7 +183,8 @@ func (l *leader) run() (status unix.WaitStatus, known bool) {
 		if !l.launch() {
 			return 0, false // the thread's end lets go of the process
 		}
-		s, err := awaitOnce()
+		l.halt()
+		s, err := awaitOnce(0)
 		switch {
 		case errors.Is(err, unix.EINTR): // poked
 		case err != nil:
@@ -284,22 +314,30 @@ func (l *leader) end() {
 	}
 }
 
-// poke has the thread look at what it is to do, if it waits for its process. One
-// that is about to wait misses it, so it is done again until there is an answer.
-func (l *leader) poke() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.left {
-		_ = unix.Tgkill(mainThread, l.tid, pokeSignal)
+// worker is a locked thread that waits for what it traces.
+type worker struct {
+	tid int
+
+	mu   sync.Mutex
+	left bool // guarded by mu; the thread isn't its own any more
+}
+
+// poke has the thread look at what it is to do, if it waits. One that is about to wait
+// misses it, so it is done again until there is an answer.
+func (w *worker) poke() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.left {
+		_ = unix.Tgkill(mainThread, w.tid, pokeSignal)
 	}
 }
 
 // leave ends the pokes, so that none interrupts what the thread does next: one that
 // was sent arrives with the call.
-func (l *leader) leave() {
-	l.mu.Lock()
-	l.left = true
-	l.mu.Unlock()
+func (w *worker) leave() {
+	w.mu.Lock()
+	w.left = true
+	w.mu.Unlock()
 	_ = unix.Gettid()
 }
 

@@ -60,29 +60,22 @@ func listen(file *os.File) (listener, error) {
 // errOver says that the last process under the filter is gone.
 var errOver = errors.New("nobody is left under the filter")
 
-// next waits for a notification and receives it.
-func (l listener) next() (n notification, err error) {
-	for {
-		received := false
-		e := whenReadable(l.file, func() bool {
-			ready := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
-			if k, e := unix.Poll(ready, 0); k == 0 || e != nil {
-				return false
-			}
-			if ready[0].Revents&unix.POLLIN == 0 {
-				err = errOver
-			} else {
-				n, received, err = l.receive()
-			}
-			return true
-		})
-		if received || err != nil || e != nil {
-			return n, errors.Join(err, e)
+// wait waits for a notification.
+func (l listener) wait() (err error) {
+	e := whenReadable(l.file, func() bool {
+		ready := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
+		if k, e := unix.Poll(ready, 0); k == 0 || e != nil {
+			return false
 		}
-	}
+		if ready[0].Revents&unix.POLLIN == 0 {
+			err = errOver
+		}
+		return true
+	})
+	return errors.Join(err, e)
 }
 
-// end makes next fail with os.ErrDeadlineExceeded.
+// end makes wait fail with os.ErrDeadlineExceeded.
 func (l listener) end() { _ = l.file.SetReadDeadline(time.Unix(1, 0)) }
 
 // whenReadable calls f now and whenever the file may have become readable, until

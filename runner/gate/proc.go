@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 
@@ -113,6 +114,32 @@ type state struct {
 }
 
 func (d procDir) state() (state, error) { return readState(int(d), "stat") }
+
+// countThreads counts the threads of the process that has a number now, those that
+// ended and that nobody has waited for among them: the links of a folder
+// (fs/proc/base.c, proc_task_getattr) cost less than a line of numbers.
+func countThreads(pid int) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/"+strconv.Itoa(pid)+"/task", &st); err != nil {
+		return 0, err
+	}
+	return int(st.Nlink) - 2, nil
+}
+
+// threadsOf lists the threads of the process that has a number now.
+func threadsOf(pid int) (threads []int, err error) {
+	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	for _, name := range names {
+		tid, e := strconv.Atoi(name)
+		threads, err = append(threads, tid), errors.Join(err, e)
+	}
+	return threads, err
+}
 
 // stateOf is the state of the process that has a number now.
 func stateOf(pid int) (state, error) {

@@ -81,14 +81,15 @@ func (s stop) signal() unix.Signal { return s.status.StopSignal() }
 // for whatever the flag says (kernel/exit.c, eligible_child).
 func await() (stop, error) {
 	for {
-		if s, err := awaitOnce(); !errors.Is(err, unix.EINTR) {
+		if s, err := awaitOnce(0); !errors.Is(err, unix.EINTR) {
 			return s, err
 		}
 	}
 }
 
-// awaitOnce is await that a poke ends, with EINTR.
-func awaitOnce() (s stop, err error) {
-	s.tid, err = unix.Wait4(-1, &s.status, unix.WCLONE|unix.WNOTHREAD, nil)
+// awaitOnce is await that a poke ends, with EINTR. With WNOHANG it doesn't wait, and
+// gives thread 0 if there is nothing.
+func awaitOnce(options int) (s stop, err error) {
+	s.tid, err = unix.Wait4(-1, &s.status, options|unix.WCLONE|unix.WNOTHREAD, nil)
 	return s, err
 }

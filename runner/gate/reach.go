@@ -52,9 +52,9 @@ type Party struct {
 // anything, as an agent that belongs to no action, gains nothing by that; one
 // that is could meet a process of another action so.
 func (g *Gate) reaches(n notification) {
-	g.readers <- struct{}{}
-	r, err := g.readReach(n)
-	<-g.readers
+	var r Reach
+	var err error
+	g.search(func() { r, err = g.readReach(n) })
 	if !g.waits(n.ID) {
 		err = errGone
 	}
@@ -71,6 +71,16 @@ func (g *Gate) reaches(n notification) {
 	default:
 		g.fail(n.ID, unix.EPERM)
 	}
+}
+
+// search has something look at all processes: one at a time, as a thousand that signal
+// each other would take every processor, and none while answers are held, as nothing
+// comes of it then and a freeze has to be quick.
+func (g *Gate) search(f func()) {
+	g.turns.searches.Lock()
+	defer g.turns.searches.Unlock()
+	g.whenOpen(func() {})
+	f()
 }
 
 // readReach finds out who reaches for whom.

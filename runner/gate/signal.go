@@ -139,9 +139,7 @@ func (r *Reach) send() {
 // maySignal gives what a call is about, if all of it may be. Own says that it is for the caller alone, by a
 // number that stays its own.
 func (g *Gate) maySignal(n notification) (list []Reach, own bool, err error) {
-	g.readers <- struct{}{}
-	list, own, err = g.readSignal(n)
-	<-g.readers
+	g.search(func() { list, own, err = g.readSignal(n) })
 	for _, r := range list {
 		if err == nil && !g.o.Reach(r) {
 			err = unix.EPERM
