@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -134,6 +135,16 @@ func (d procDir) stream(fd string, kind uint32) (st unix.Stat_t) {
 	return st
 }
 
+// without fills in what was there before and is gone: that says nothing. A descriptor may have been one that is closed
+// as a program begins.
+func (in *input) without(before *input) {
+	gone := *in
+	if !in.there {
+		*in = *before
+	}
+	in.tty, in.out, in.err = cmp.Or(gone.tty, before.tty), cmp.Or(gone.out, before.out), cmp.Or(gone.err, before.err)
+}
+
 // sameInput says that the standard input and the terminal of a new image are those that were shown. Nobody shares its
 // descriptors any more: execve(2) ends that.
 func sameInput(e *Exec) error {
@@ -142,9 +153,7 @@ func sameInput(e *Exec) error {
 		return err
 	}
 	is := e.gate.input(e.leader, s.tty)
-	if is.tty == 0 { // one that is gone says nothing
-		is.tty = e.input.tty
-	}
+	is.without(&e.input)
 	if is != e.input {
 		return errors.New("its standard input or terminal was made another while it was held")
 	}

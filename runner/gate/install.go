@@ -17,7 +17,11 @@ import (
 // get rid of the filter. Other threads of the process are left alone.
 //
 // It needs Linux 5.19: without SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, a held
-// exec is interrupted by any signal, and a Go program's never completes.
+// exec is interrupted by any signal, and a Go program's never completes. Until
+// its notification is received a call can still be interrupted, on all kernels: it
+// has had no effect then, and is made again, or fails with EINTR when the signal
+// has a handler that asked for that (no SA_RESTART). No filter can spare a process
+// the question about itself, as none knows who calls.
 //
 // The process gets the mark [OwnMark].
 func Install() (listener int, err error) {

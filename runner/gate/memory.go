@@ -218,22 +218,22 @@ func (m *memory) words(address uint64, budget, keep int, pointers *memory, fille
 	return w, nil
 }
 
-// pointer reads one pointer, which may lie across the edge of two windows.
+// pointer reads one pointer.
 func (m *memory) pointer(address uint64) (uint64, error) {
-	b, err := m.at(address)
-	if err != nil {
-		return 0, err
-	}
-	if len(b) >= 8 {
-		return binary.NativeEndian.Uint64(b), nil
-	}
 	var w [8]byte
-	for i := range w {
-		b, err := m.at(address + uint64(i))
+	err := m.fill(w[:], address)
+	return binary.NativeEndian.Uint64(w[:]), err
+}
+
+// fill reads as many bytes as there is room for, which may lie across edges of windows.
+func (m *memory) fill(p []byte, address uint64) error {
+	for len(p) > 0 {
+		b, err := m.at(address)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		w[i] = b[0]
+		n := copy(p, b)
+		p, address = p[n:], address+uint64(n)
 	}
-	return binary.NativeEndian.Uint64(w[:]), nil
+	return nil
 }

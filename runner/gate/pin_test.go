@@ -239,6 +239,7 @@ func TestInputBecomesAnother(t *testing.T) {
 	}{
 		{"null", "null", false}, {"null", "pipe", false}, {"file", "file", false}, {"file", "null", false}, {"file", "socket", false}, {"closed", "closed", false}, {"closed", "pipe", false},
 		{"pipe", "pipe", true}, {"pipe", "null", true}, {"socket", "socket", true}, {"proc", "proc", true}, {"inotify", "inotify", true}, {"event", "event", true}, {"random", "random", false}, {"full", "file", false},
+		{"pipe that closes", "pipe that closes", true},
 	} {
 		t.Run(c.from+" to "+c.to, func(t *testing.T) {
 			b := start(t, setup{role: "input", args: []string{c.from, c.to}, dir: t.TempDir(), decide: allowBut("true")})
@@ -254,6 +255,9 @@ func TestInputBecomesAnother(t *testing.T) {
 			})
 			e.Allow()
 			b.wait()
+			if c.from != c.to {
+				b.oneFailure()
+			}
 			if got := strings.Join(b.failures(), "\n"); (c.from != c.to) != strings.Contains(got, "its standard input or terminal was made another") {
 				t.Errorf("failures %q", got)
 			}
@@ -275,9 +279,13 @@ func init() { roles["input"] = playInput }
 // playInput runs true with one standard input, and puts another there while that is held.
 func playInput(args []string) {
 	put := func(what string) {
-		fd, err := -1, error(nil)
+		fd, err, flags := -1, error(nil), 0
 		var two [2]int
 		switch what {
+		case "pipe that closes":
+			flags = unix.O_CLOEXEC
+			err = unix.Pipe(two[:])
+			fd = two[0]
 		case "closed":
 			_ = unix.Close(0)
 			return
@@ -299,7 +307,7 @@ func playInput(args []string) {
 			fd, err = unix.Eventfd(0, 0)
 		}
 		if err == nil && fd != 0 { // it isn't there already
-			err = unix.Dup3(fd, 0, 0)
+			err = unix.Dup3(fd, 0, flags)
 		}
 		if err != nil {
 			die("input", err)

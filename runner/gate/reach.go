@@ -36,6 +36,9 @@ type Reach struct {
 	Signal unix.Signal // of ReachSignal
 	Orders bool        // the target handles the signal, or is stopped by it or goes on; else it ends it
 	Leads  bool        // it stops the target or has it go on, and the caller leads the target's session, as a shell does that of its jobs
+
+	info   *unix.Siginfo // what goes with it; nil: nothing
+	thread int           // of the caller's own process, if only that is meant
 }
 
 // Party is a process with what tells where it comes from.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -98,6 +100,9 @@ func unsignalled(e *Exec) error {
 // signal answers a call by which a process sends a signal: to one process, or to all of a group. What is
 // for others this process sends in its place, to those that were judged: the numbers, and descriptors, by which it
 // was meant can be others' a moment later.
+//
+// A call that is interrupted before it was received, see [Install], has sent nothing, and its caller may get EINTR for it,
+// of a handler that doesn't restart calls.
 func (g *Gate) signal(n notification) {
 	list, own, err := g.maySignal(n)
 	if !g.waits(n.ID) {
@@ -117,23 +122,34 @@ func (g *Gate) signal(n notification) {
 	case len(list) == 0:
 		g.fail(n.ID, unix.ESRCH)
 	default:
+		failed := unix.Errno(0)
 		for _, r := range list {
-			r.send()
+			failed = max(failed, r.send())
 		}
-		g.fail(n.ID, 0) // nothing failed
+		g.fail(n.ID, failed)
 	}
 }
 
-// send sends a signal to the process that was judged.
-func (r *Reach) send() {
+// send sends a signal to the process that was judged, or to the one thread of it that was meant. That it has ended is no failure.
+func (r *Reach) send() unix.Errno {
 	fd, err := unix.PidfdOpen(r.Target.PID, 0)
 	if err != nil {
-		return
+		return 0
 	}
 	defer unix.Close(fd)
-	if s, err := stateOf(r.Target.PID); err == nil && s.start == r.Target.Start {
-		_ = unix.PidfdSendSignal(fd, r.Signal, nil, 0) // it may have ended
+	s, err := stateOf(r.Target.PID)
+	switch {
+	case err != nil || s.start != r.Target.Start:
+		return 0
+	case r.thread != 0: // of the caller's own process, which lives as it waits: no other has the two numbers
+		err = unix.Tgkill(r.Target.PID, r.thread, r.Signal)
+	default:
+		err = unix.PidfdSendSignal(fd, r.Signal, r.info, 0)
 	}
+	if errno, ok := err.(unix.Errno); ok && errno != unix.ESRCH { //nolint:errorlint // of a system call
+		return errno
+	}
+	return 0
 }
 
 // maySignal gives what a call is about, if all of it may be. Own says that it is for the caller alone, by a
@@ -141,7 +157,7 @@ func (r *Reach) send() {
 func (g *Gate) maySignal(n notification) (list []Reach, own bool, err error) {
 	g.search(func() { list, own, err = g.readSignal(n) })
 	for _, r := range list {
-		if err == nil && !g.o.Reach(r) {
+		if err == nil && r.Target.Process != r.Caller.Process && !g.o.Reach(r) {
 			err = unix.EPERM
 		}
 	}
@@ -159,36 +175,38 @@ func (g *Gate) readSignal(n notification) (list []Reach, own bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	signal, target := unix.Signal(int32(n.Args[1])), int32(n.Args[0])
-	switch n.Nr {
-	case unix.SYS_TGKILL, unix.SYS_RT_TGSIGQUEUEINFO:
-		signal = unix.Signal(int32(n.Args[2]))
-	case unix.SYS_FCNTL:
+	if n.Nr == unix.SYS_FCNTL {
 		if owner := int32(n.Args[2]); owner != 0 && int(owner) != me.group {
 			return nil, false, unix.EPERM
 		}
 		return nil, true, nil
-	case unix.SYS_PIDFD_SEND_SIGNAL:
-		if uint32(n.Args[3]) != 0 {
-			return nil, false, unix.EINVAL // as before Linux 6.9
-		}
 	}
-	if signal < 0 || signal > 64 {
-		return nil, false, unix.EINVAL
+	if me.itself(n) {
+		return nil, true, nil
 	}
-	meant, err := thread.meant(n.Nr, target, &me)
-	if err != nil || meant == nil {
-		return nil, true, err
+	signal, info, err := signalOf(n)
+	if err != nil {
+		return nil, false, err
+	}
+	meant, err := thread.meant(n.Nr, int32(n.Args[0]), &me)
+	if err != nil {
+		return nil, false, err
 	}
 	caller, err := g.party(thread)
 	if err != nil {
 		return nil, false, err
 	}
+	sibling := 0
+	if n.Nr == unix.SYS_TKILL && meant(&me) {
+		if sibling, err = siblingOf(caller.PID, int(int32(n.Args[0]))); err != nil {
+			return nil, false, err
+		}
+	}
 	err = thread.others(func(other procDir, st *status) (more bool) {
 		if !meant(st) || st.group == 1 {
 			return true
 		}
-		r := Reach{Kind: ReachSignal, Caller: caller, Signal: signal, Orders: st.orders(signal), Leads: meaningOf(signal) == stops && st.session == me.group}
+		r := Reach{Kind: ReachSignal, Caller: caller, Signal: signal, Orders: st.orders(signal), Leads: meaningOf(signal) == stops && st.session == me.group, info: info, thread: sibling}
 		if r.Target, err = g.party(other); err == nil { // else it has just ended
 			list = append(list, r)
 		}
@@ -197,8 +215,83 @@ func (g *Gate) readSignal(n notification) (list []Reach, own bool, err error) {
 	return list, false, err
 }
 
-// meant says which processes a call is about, by the number that it has been given, as kill(2) has it;
-// nil: the caller alone.
+// itself says whether a call is for the caller alone by a number that stays its own while it waits: that of its
+// process, or by tkill(2) that of the thread that calls. Another thread of its process may end and leave its number to others.
+func (st *status) itself(n notification) bool {
+	target := int(int32(n.Args[0]))
+	switch n.Nr {
+	case unix.SYS_TKILL:
+		return target == st.inner
+	case unix.SYS_PIDFD_SEND_SIGNAL:
+		return false
+	}
+	return target == st.group
+}
+
+// signalOf is which signal a call sends, and what goes with it.
+func signalOf(n notification) (unix.Signal, *unix.Siginfo, error) {
+	number, at := n.Args[1], uint64(0)
+	switch n.Nr {
+	case unix.SYS_TGKILL:
+		number = n.Args[2]
+	case unix.SYS_RT_TGSIGQUEUEINFO:
+		number, at = n.Args[2], n.Args[3]
+	case unix.SYS_RT_SIGQUEUEINFO:
+		at = n.Args[2]
+	case unix.SYS_PIDFD_SEND_SIGNAL:
+		if at = n.Args[2]; uint32(n.Args[3]) != 0 {
+			return 0, nil, unix.EINVAL // as before Linux 6.9
+		}
+	}
+	signal := unix.Signal(int32(number))
+	if signal < 0 || signal > 64 {
+		return 0, nil, unix.EINVAL
+	}
+	if at == 0 && (n.Nr == unix.SYS_RT_SIGQUEUEINFO || n.Nr == unix.SYS_RT_TGSIGQUEUEINFO) {
+		return 0, nil, unix.EFAULT
+	}
+	if at == 0 {
+		return signal, nil, nil
+	}
+	info, err := queuedInfo(int(n.TID), at)
+	if err == nil {
+		info.Signo = int32(signal)
+	}
+	return signal, info, err
+}
+
+// queuedInfo is what a process has a signal carry. As in the kernel what looks like kill(2)'s or the kernel's own is
+// refused; who sent it the kernel says.
+func queuedInfo(tid int, at uint64) (*unix.Siginfo, error) {
+	const siTKill = -6 // SI_TKILL, asm-generic/siginfo.h
+	memory := openMemory(tid)
+	defer memory.close()
+	var info unix.Siginfo
+	if err := memory.fill((*[unsafe.Sizeof(info)]byte)(unsafe.Pointer(&info))[:], untag(at)); err != nil {
+		return nil, err
+	}
+	if info.Code >= 0 || info.Code == siTKill {
+		return nil, unix.EPERM
+	}
+	return &info, nil
+}
+
+// siblingOf is the thread of a process that has a number in their own pid namespace, as it is numbered here.
+func siblingOf(pid, inner int) (int, error) {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return 0, unix.ESRCH
+	}
+	for _, task := range tasks {
+		st, err := readStatus(unix.AT_FDCWD, fmt.Sprintf("/proc/%d/task/%s/status", pid, task.Name()))
+		if tid, e := strconv.Atoi(task.Name()); err == nil && e == nil && st.inner == inner {
+			return tid, nil
+		}
+	}
+	return 0, unix.ESRCH
+}
+
+// meant says which processes a call is about, by the number that it has been given, as kill(2) has it.
 func (d procDir) meant(call int32, target int32, me *status) (func(st *status) bool, error) {
 	switch {
 	case call == unix.SYS_PIDFD_SEND_SIGNAL:
@@ -206,10 +299,7 @@ func (d procDir) meant(call int32, target int32, me *status) (func(st *status) b
 		return func(st *status) bool { return st.tgid == pid }, err
 	case call != unix.SYS_KILL || target > 0:
 		group, err := d.groupOf(target)
-		if err != nil || group == me.group {
-			return nil, err
-		}
-		return func(st *status) bool { return st.group == group }, nil
+		return func(st *status) bool { return st.group == group }, err
 	case target == -1:
 		return func(st *status) bool { return st.group != me.group }, nil
 	}
