@@ -278,7 +278,7 @@ func TestGiven(t *testing.T) {
 	l.Origin = Given
 	before, err := ParseLayer("yours", "", []byte("commands: [{allow: git *}, {deny: git log -p}]\n"))
 	must.OK(t, err)
-	p := Builtin().With(before, l)
+	p := Of().With(before, l)
 	for line, want := range map[string]bool{
 		"git log -1": true, "ls": true, "git log -1; ls": true, "env git log -1": false, "git log -1 | cat": false, "git status": false, "git log $(ls)": false,
 		"git log $(make)": false, "cd /x && ls": false, "f() { ls; }; f": false, "ls; $X": false, "eval ls": true, "A=1 ls": true, "LD_PRELOAD=x ls": false, "git log -p": false, "": false,
