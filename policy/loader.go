@@ -34,33 +34,13 @@ var inert = []string{"GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_PREFIX", "GIT_PROTO
 // allow anything that git starts, or else.
 var usualValues = []string{"GIT_EXEC_PATH=/usr/lib/git-core", "GIT_EXEC_PATH=/usr/libexec/git-core", "GIT_DIR=.git"}
 
-// harmlessNames and harmlessPrefixes are of variables that agents set for what
-// they run, and that have no shell or system program run anything.
-var (
-	harmlessNames = []string{
-		"TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "LANG", "LANGUAGE",
-		"TZ", "TMPDIR", "AI_AGENT", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "COREPACK_ENABLE_AUTO_PIN",
-		"NoDefaultCurrentDirectoryInExePath", "GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH", "QWEN_CODE", "QWEN_CODE_NO_RELAUNCH",
-		"PI_CODING_AGENT", "PI_SKIP_VERSION_CHECK", "COPILOT_CLI", "COPILOT_CLI_BINARY_VERSION", "COPILOT_LOADER_PID", "COPILOT_AGENT_SESSION_ID",
-	}
-	harmlessPrefixes = []string{"LC_", "CLAUDECODE", "CLAUDE_", "ANTHROPIC_", "CODEX_", "OPENCODE_", "AIDER_", "OTEL_", "DISABLE_", "MCP_"}
-	harmlessValues   = []string{"GIT_EDITOR=true", "EDITOR=true", "PAGER=cat", "GIT_PAGER=cat", "GH_PAGER=cat"}
-)
-
 // numbers are variables that a shell takes for arithmetic, in which other words than a number run commands.
 var numbers = []string{"COLUMNS", "LINES", "SHLVL"}
 
-// isNumber says whether a value is a number and nothing else.
-func isNumber(value string) bool {
-	return value != "" && len(value) <= 5 && strings.Trim(value, "0123456789") == ""
-}
-
-// Harmless says whether a variable is one that agents set for what they run, and that
-// has no shell or system program run anything.
-func Harmless(variable string) bool {
+// IsNumber says whether a variable is one of those, and a number and nothing else.
+func IsNumber(variable string) bool {
 	name, value, _ := strings.Cut(variable, "=")
-	return slices.Contains(harmlessNames, name) || slices.Contains(numbers, name) && isNumber(value) || slices.Contains(harmlessValues, variable) ||
-		slices.ContainsFunc(harmlessPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	return slices.Contains(numbers, name) && value != "" && len(value) <= 5 && strings.Trim(value, "0123456789") == ""
 }
 
 func isLoader(name string) bool { return listed(loaders, name) && !listed(inert, name) }
@@ -82,14 +62,14 @@ func listed(list []string, name string) bool {
 // what isn't its own.
 func LoadsCode(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return listed(code, name) && !listed(inert, name) && !Harmless(variable)
+	return listed(code, name) && !listed(inert, name) && !IsNumber(variable)
 }
 
 // Loads says whether a variable that a program is given, as NAME=VALUE, may make it do
 // what its arguments don't show: LoadsCode, or else.
 func Loads(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return name != "PATH" && isLoader(name) && !Harmless(variable) && !slices.Contains(usualValues, variable)
+	return name != "PATH" && isLoader(name) && !IsNumber(variable) && !slices.Contains(usualValues, variable)
 }
 
 // sets says whether one of some words sets such a variable, as env, export and the
@@ -116,7 +96,7 @@ func doMore(variables []string) bool {
 	curbs := Curbs(variables)
 	return slices.ContainsFunc(variables, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return isLoader(name) && !Harmless(v) && !curbs[v]
+		return isLoader(name) && !IsNumber(v) && !curbs[v]
 	})
 }
 

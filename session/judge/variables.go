@@ -86,7 +86,7 @@ func ofItsPlace(variable string, e *gate.Exec, l *looks) bool {
 	case "_": // who started it, or what that is
 		return path.IsAbs(value) && l.at(value).region == elsewhere
 	case "SHLVL", "COLUMNS", "LINES":
-		return policy.Harmless(variable)
+		return policy.IsNumber(variable)
 	case "SHELL":
 		return systems(value) && policy.IsShell(value) && !l.at(value).made()
 	}
