@@ -173,6 +173,11 @@ func TestAskingRules(t *testing.T) {
 				t.Errorf("%s: asked by another rule than %q\n%s", s, c.rule, j.Explain())
 			}
 		}
+		for _, s := range c.caught { // nothing asks about it that nobody wrote
+			if j := Of().Command(Command{Argv: []string{"/bin/bash", "-c", s}, Program: "/usr/bin/bash"}); j.Verdict != Allow {
+				t.Errorf("%s: asked without a rule\n%s", s, j.Explain())
+			}
+		}
 		for _, s := range c.missed {
 			if j := line(s); j.Verdict != Allow {
 				t.Errorf("%s: not allowed\n%s", s, j.Explain())

@@ -127,7 +127,7 @@ func (s *Session) trapped(a *action) {
 				return
 			}
 			s.traps = append(s.traps, found...)
-			s.note(true, "#%d ended, and programs obey what was written meanwhile to %s, in this session and the next ones; stepbox diff --home %s lists it, stepbox rollback --home %s takes it back", a.N, strings.Join(found, ", "), s.cfg.ID, s.cfg.ID)
+			s.note(true, "#%d ended, and programs obey what was written meanwhile to %s, in this session and the next ones; stepbox diff --home %s lists it, stepbox rollback --home %s rolls it back", a.N, strings.Join(found, ", "), s.cfg.ID, s.cfg.ID)
 		}
 	})
 }

@@ -205,6 +205,46 @@ func TestJudgeInModes(t *testing.T) {
 	}
 }
 
+// What was answered once for a command that sends nothing, or something else, isn't an
+// answer for one that sends something.
+func TestWhatIsSentIsAskedAbout(t *testing.T) {
+	var n Network
+	n.Rules(policy.Of(), api.ModePolicy)
+	try := func(sends ...string) *Try {
+		t := newTry(attempt("tcp", "example.org", "198.18.0.1:443"))
+		t.Action, t.Sends = 7, sends
+		return t
+	}
+	now := time.Now()
+	fetch := try()
+	if _, ok := n.Settled(fetch, now); ok {
+		t.Fatal("no rule is about it, and it is settled")
+	}
+	h, _ := n.Tries.Hold(fetch, now)
+	n.Tries.Answer(h, egress.Verdict{Allow: true}, true, now)
+	for name, c := range map[string]struct {
+		try  *Try
+		asks bool
+	}{"again": {try(), false}, "a push": {try("pushes main to origin"), true}} {
+		if _, ok := n.Settled(c.try, now); ok == c.asks {
+			t.Errorf("%s: asked about: %v", name, !ok)
+		}
+	}
+	push := try("pushes main to origin")
+	n.Settled(push, now)
+	h, first := n.Tries.Hold(push, now)
+	if !first {
+		t.Error("it shares a question with what sends nothing")
+	}
+	n.Tries.Answer(h, egress.Verdict{Allow: true}, true, now)
+	if _, ok := n.Settled(try("pushes other to origin"), now); ok {
+		t.Error("something else is sent unasked")
+	}
+	if _, ok := n.Settled(try("pushes main to origin"), now); !ok {
+		t.Error("the same is asked about again")
+	}
+}
+
 // An answer is the verdict; a program that gives up gets none, and the loop is told.
 func TestJudgeWaits(t *testing.T) {
 	n, asked, gone := judged(t, policyOf(t, "network: []"), api.ModePolicy)
