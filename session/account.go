@@ -313,8 +313,8 @@ func (a *action) upkeep() bool {
 // keptByRule says why nobody needs to be asked about the changes of an action that
 // has just ended; "": somebody does, or nothing waits for a review.
 func (a *action) keptByRule(m api.Mode, t files.Trust) string {
-	if a.Review != api.ReviewOpen || !a.ruled(m) {
-		return ""
+	if a.Review != api.ReviewOpen || !a.ruled(m) || m == api.ModeStep && !a.person {
+		return "" // and of what passed by a rule nobody has seen that it may change anything
 	}
 	return files.KeptByRule(&a.Action, a.keeps, a.lingers, t)
 }

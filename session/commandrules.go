@@ -28,6 +28,7 @@ func (s *Session) commandRules(q *question, d api.Decision, r api.Rule) (made []
 			}
 		}
 	}
+	r.Itself = q.Command.Itself && r.Verdict == api.Allow && r.For == api.ExtentSession && s.info.Mode == api.ModeStep
 	for _, p := range patterns {
 		r.Command = p
 		checked, err := rules.Checked(r)

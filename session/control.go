@@ -17,7 +17,7 @@ func (s *Session) SetMode(ctx context.Context, m api.Mode) (api.Session, error) 
 	}
 	return s.change(ctx, "mode", func() error {
 		s.info.Mode = m
-		s.network.Rules(s.judge.Policy(), m)
+		s.enforce()
 		s.reconnect()
 		return nil
 	})

@@ -205,6 +205,16 @@ func (s *Session) regard(a *action, then func()) {
 	})
 }
 
+// weigh is the verdict on an action. In step mode no rule lets anything pass once the session wrote what programs
+// obey: a question says that.
+func (s *Session) weigh(a *action, mode api.Mode) (api.Verdict, string) {
+	verdict, rule := a.weigh(mode, s.holdNext)
+	if verdict == api.Allow && mode == api.ModeStep && len(s.judge.Places.Traps()) > 0 {
+		return api.Ask, "step mode holds every action: programs obey what this session wrote"
+	}
+	return verdict, rule
+}
+
 // weighed gives an action its verdict. One that is asked about waits for others
 // that may join it.
 func (s *Session) weighed(a *action) {
@@ -212,7 +222,7 @@ func (s *Session) weighed(a *action) {
 		return
 	}
 	s.newest(a)
-	verdict, rule := a.weigh(s.info.Mode, s.holdNext)
+	verdict, rule := s.weigh(a, s.info.Mode)
 	switch verdict {
 	case api.Allow:
 		a.By = "rule"

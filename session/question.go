@@ -57,7 +57,7 @@ func (s *Session) ask(a *action) {
 	}
 	first := a.members[0].Command
 	first.Before = a.Before
-	first.LastTime = s.actions.lastTime(a.Title)
+	first.LastTime, first.Itself = s.actions.lastTime(a.Title), a.itself
 	if len(a.members) > 1 {
 		first.Line = a.Title
 		first.Pipeline = commandsOf(a.members[1:])

@@ -30,14 +30,13 @@ func (s *Session) housekeep(x *judge.Exec) {
 	a.Kind, a.Housekeeping = api.KindCommand, true
 	a.Title, a.Verdict, a.By, a.Rule = x.Command.Title(), api.Allow, "rule", "housekeeping: Stepbox's own program, which speaks for the agent"
 	a.StartedAt = time.Now().UTC()
-	a.ReleasedAt, a.children = a.StartedAt, x.Hook
+	a.ReleasedAt = a.StartedAt
 	s.actions.add(a)
 	if err := a.to(api.ActionRunning); err != nil {
 		s.fail(err)
 		return
 	}
 	k := s.roster.newKin(a)
-	k.children = a.children
 	a.leaders++
 	s.start(k, x, a.Rule, true, []api.Event{s.actionEvent(a, "released")})
 }
@@ -58,8 +57,8 @@ func (s *Session) release(a *action, rule string) {
 	s.countSoon()
 	k := s.roster.newKin(a)
 	k.person, k.children = a.person, a.children
-	if s.info.Mode == api.ModeStep { // a rule of this session covers no more than a person's answer
-		k.person, k.children = true, false
+	if s.info.Mode == api.ModeStep && !a.person { // a rule of this session is about its words, and not what that starts
+		k.children = false
 	}
 	a.leaders = len(members)
 	for _, x := range members {

@@ -40,7 +40,7 @@ func (s *Session) reweighed(q *question) {
 	if mode == api.ModeWatch {
 		mode = api.ModePolicy // it waits, since it did before
 	}
-	verdict, rule := a.weigh(mode, s.holdNext)
+	verdict, rule := s.weigh(a, mode)
 	switch verdict {
 	case api.Allow:
 		a.By = "rule"
@@ -111,7 +111,7 @@ func (s *Session) letRun(a *action, rule string, then func()) {
 func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string) {
 	a, j := k.action, x.Judgement
 	if joins {
-		verdict, rule := verdictOf(x, s.info.Mode, s.holdNext)
+		verdict, rule := verdictOf(x, s.info.Mode, s.holdNext, false)
 		if a.into && verdict == api.Allow {
 			verdict, rule = api.Ask, "step into: every program of this action is held"
 		}
@@ -124,9 +124,6 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		return api.Allow, "Stepbox's own program, which speaks for the agent"
 	case a.into:
 		return api.Ask, "step into: every program of this action is held"
-	case a.Housekeeping && k.children && x.Writable:
-		return api.Ask, "the agent's housekeeping starts a program that the agent can write"
-	case s.info.Mode == api.ModeStep && j.Verdict == policy.Allow && j.Origin == policy.Given:
 	case x.Server != nil && s.info.Mode == api.ModeStep && !slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
 		return api.Ask, "step mode: " + api.Escape(x.Server.Name) + ", which serves others and isn't led by what was approved any more, starts it"
 	case s.info.Mode == api.ModeWatch || k.children || k.covers() && !a.fedFromOutside(x):

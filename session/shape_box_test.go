@@ -1,37 +1,62 @@
 package session_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"stepbox/session/api"
 )
 
-// In step mode a rule of the session lets what it is about pass, what waits included; one in a file doesn't, and what is
-// let pass covers no more than an answer: neither what others tell it nor what it isn't about.
+// In step mode a rule of the session lets what the agent's own program starts pass, what waits included, as far as a
+// question would tell no more than its words. What that starts isn't in it.
 func TestARuleOfTheSessionInStepMode(t *testing.T) {
 	t.Parallel()
-	w := begin(t, api.ModeStep, map[string]string{"a": "1", "agent.sh": `
-git log -1 & git log -2 &
-wait
-git log -3
-cat a
-cat a
-echo ls | bash
-read x
-`}, "bash", "agent.sh")
+	w := begin(t, api.ModeStep, map[string]string{
+		"a": "1", "evil.sh": "#!/bin/sh\ntouch made\n", "own/cat": "#!/bin/sh\ntouch made\n",
+		"agent.pl": `
+for $n (1, 2) { unless (fork) { setpgrp; exec "git", "log", "-$n" } }
+wait for 1, 2;
+system "git", "log", "-3";
+system "bash", "-c", "git log -1; touch made";
+system "cat", "a";
+system "cat", "a";
+{ local $ENV{PATH} = "$ENV{PWD}/own:$ENV{PATH}"; system "cat", "a" }
+{ local $ENV{LD_PRELOAD} = "./x.so"; system "cat", "a" }
+{ local $ENV{GIT_EXTERNAL_DIFF} = "./evil.sh"; system "git", "log", "-1" }
+system "find", "a", "-exec", "cat", "{}", ";";
+open F, ">$ENV{HOME}/.gitconfig"; close F;
+system "git", "log", "-4";
+`}, "perl", "agent.pl")
 	first := w.asks(api.Question{}, "git log")
+	if !first.Command.Itself {
+		t.Error("it isn't known who starts it")
+	}
 	second := w.asks(first, "git log")
 	w.must(w.answer(first, api.AnswerApprove, api.ExtentSession, "git log *"))
 	w.happened("the other is let pass by the rule", func(e api.Event) bool {
 		return e.Question != nil && e.Question.ID == second.ID && e.Question.Closed == "allow"
 	})
-	q := w.asks(second, "cat a")
-	w.must(w.answer(q, api.AnswerApprove, api.ExtentProject, "cat a"))
-	q = w.asks(q, "cat a") // a rule in a file is no answer in step mode
-	w.must(w.answer(q, api.AnswerApprove, api.ExtentSession, "cat *"))
-	w.asks(q, "ls")
+	deny := func(title string) (q api.Question) {
+		q = w.asks(second, title)
+		w.must(w.decide(q, api.AnswerDeny))
+		second = q
+		return q
+	}
+	if q := deny("git log -1; touch made"); q.Command.Itself { // a shell's line can be anything
+		t.Error("a shell's line is taken for the agent's own")
+	}
 	w.ran("git", "log", "-3")
+	second = w.asks(second, "cat a")
+	w.must(w.answer(second, api.AnswerApprove, api.ExtentProject, "cat a"))
+	second = w.asks(second, "cat a") // a rule in a file is no answer in step mode
+	w.must(w.answer(second, api.AnswerApprove, api.ExtentSession, "cat *"))
+	deny("cat a [runs") // another program
+	deny("cat a")       // with more than its words
+	deny("git log -1")
+	second = w.asks(second, "find a -exec")
+	w.must(w.answer(second, api.AnswerApprove, api.ExtentSession, "find *"))
+	deny("git log -4") // which reads what the session wrote
 }
 
 // What an agent's own program starts is folded away once it has changed and reached nothing.
@@ -71,4 +96,34 @@ func TestALauncherStartsTheAgent(t *testing.T) {
 	}
 	q = w.approves(w.asks(q, "cat a"))
 	w.asks(q, "rm a")
+}
+
+// A rule that is made of what the agent's own program starts is about that alone, and about nothing in another mode.
+func TestARuleOnTheAgentsOwn(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{"a": "1", "agent.pl": `
+system "cat", "a";
+system "find", "a", "-exec", "cat", "{}", ";";
+system "find", "a", "-exec", "cat", "{}", ";";
+<STDIN>;
+system "cat", "a", "a";
+`}, "perl", "agent.pl")
+	q := w.asks(api.Question{}, "cat a")
+	w.must(w.answer(q, api.AnswerApprove, api.ExtentSession, "cat *"))
+	q = w.asks(q, "find a")
+	w.must(w.answer(q, api.AnswerApprove, api.ExtentSession, "find *")) // of this one all is covered
+	q = w.asks(q, "cat a")
+	if q.Subject != api.SubjectNested {
+		t.Errorf("asked about a %s, want what a program that passed by a rule starts", q.Subject)
+	}
+	w.must(w.decide(q, api.AnswerApprove))
+	made, err := w.AddRule(t.Context(), api.Rule{Verdict: api.Ask, Command: "cat a a", For: api.ExtentAlways, By: "test"})
+	w.must(err)
+	if !slices.ContainsFunc(made.Session.Rules, func(r api.Rule) bool { return r.Itself }) {
+		t.Errorf("the rules are %+v", made.Session.Rules)
+	}
+	_, err = w.SetMode(t.Context(), api.ModePolicy)
+	w.must(err)
+	w.enter()
+	w.asks(q, "cat a a")
 }

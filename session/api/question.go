@@ -97,6 +97,7 @@ type Command struct {
 	Pid       int       `json:"pid"`                 // on the host
 	Before    int64     `json:"before,omitempty"`    // checkpoint it can be rolled back to
 	Pipeline  []Command `json:"pipeline,omitempty"`  // others that start with it as one job; the decision covers them
+	Itself    bool      `json:"itself,omitempty"`    // the agent's own program started it, and it is no shell
 	Parents   []string  `json:"parents,omitempty"`   // names of the processes above it, nearest first
 }
 
@@ -224,6 +225,7 @@ type Rule struct {
 	Command string    `json:"command,omitempty"` // words of a rule on commands
 	Host    string    `json:"host,omitempty"`    // HOST[:PORT[-PORT]][/PROTOCOL]
 	Why     string    `json:"why,omitempty"`     // as a policy's rules have it: one line
+	Itself  bool      `json:"itself,omitempty"`  // it is about what the agent's own program starts itself, in step mode; see Command
 	For     Extent    `json:"for,omitempty"`     // session, project or always
 	By      string    `json:"by,omitempty"`      // names the client
 	At      time.Time `json:"at,omitzero"`       // set by the supervisor
@@ -234,7 +236,11 @@ func (r Rule) Kept() bool { return r.For == ExtentProject || r.For == ExtentAlwa
 
 // Words is what the rule says, in words.
 func (r Rule) Words() string {
-	return Escape(string(r.Verdict) + " " + r.Command + r.Host)
+	words := Escape(string(r.Verdict) + " " + r.Command + r.Host)
+	if r.Itself {
+		words += " of the agent's own"
+	}
+	return words
 }
 
 // Same says whether two rules are about the same, whatever they say of it.

@@ -211,7 +211,7 @@ func (j *Judge) own(x *Exec, l *looks) {
 }
 
 // hooks says whether an exec is a shell of the system's that an agent runs Stepbox's own program in, as
-// agents run their hooks, and reads nothing else: what it starts is part of it.
+// agents run their hooks. What it starts is judged by itself.
 func (j *Judge) hooks(e *gate.Exec, l *looks) bool {
 	line, first, ok := policy.Told(e.Argv)
 	words := strings.Split(line, " ")
@@ -362,6 +362,15 @@ func (x *Exec) Shell() bool {
 	}
 	_, program := started(x.Exec)
 	return policy.IsShell(program)
+}
+
+// Plain says whether an exec does what its words say as far as a question would tell: it is no shell and no
+// interpreter with a file, the agent can't have made its program, its variables were approved with it before,
+// and there is nothing to warn of.
+func (x *Exec) Plain() bool {
+	c := &x.Command
+	return len(x.Argv) > 0 && len(x.Prefix) == 0 && !policy.RunsScripts(path.Base(x.Program.Path)) && x.Linker == "" && !x.Posing && !x.Writable && x.Agent == nil && !x.Self &&
+		len(x.Heeds) == 0 && !c.Written && !c.Truncated && len(c.Env)+len(c.Unpinned)+len(c.Sources) == 0 && len(policy.Scripts(x.Argv, x.Program.Path, x.Env...)) == 0
 }
 
 // Scripts is gate.Options.Scripts: of what isn't known to be deaf, the standard input is one.

@@ -62,6 +62,7 @@ type Rule struct {
 	extent    int
 	held      []api.Question // all that waits
 	step      bool           // what rules allow is asked about, but for those of the session
+	itself    bool           // the agent's own program starts it
 	seen      int            // rows from the first on that have been in view, at
 	seenAt    int            // this width
 	whole     bool           // all were that say what enter does
@@ -156,7 +157,10 @@ func (r *Rule) Sync(n News) {
 	if r.Shown.Place != "rule" {
 		return
 	}
-	_, ok := n.State.Question(id)
+	q, ok := n.State.Question(id)
+	if ok && q.Command != nil {
+		r.itself = q.Command.Itself
+	}
 	switch print := n.State.Print(id); {
 	case !ok && !r.sent:
 		r.off = n.Closed(id)
@@ -306,7 +310,14 @@ func (r *Rule) note() text {
 			extent += ", in all of your sessions"
 		}
 		if r.step && r.commands && r.verdict == api.Allow {
-			extent += map[bool]string{true: ": step mode lets it pass", false: " (step mode still asks)"}[extents[r.extent] == api.ExtentSession]
+			switch {
+			case extents[r.extent] != api.ExtentSession:
+				extent += " (step mode still asks)"
+			case r.itself:
+				extent += ", step mode too, to the agent's own program"
+			default:
+				extent += ", step mode too"
+			}
 		}
 		return text{"→ " + string(r.verdict) + " " + extent + ": " + cmp.Or(paint.Clean(r.proposals[r.at].Pattern), "exactly this"), themes.OK}
 	}
