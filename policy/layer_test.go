@@ -281,7 +281,8 @@ func TestGiven(t *testing.T) {
 	p := Of().With(before, l)
 	for line, want := range map[string]bool{
 		"git log -1": true, "ls": true, "git log -1; ls": true, "env git log -1": false, "git log -1 | cat": false, "git status": false, "git log $(ls)": false,
-		"git log $(make)": false, "cd /x && ls": false, "f() { ls; }; f": false, "ls; $X": false, "eval ls": true, "A=1 ls": true, "LD_PRELOAD=x ls": false, "git log -p": false, "": false,
+		"git log $(make)": false, "cd /x && ls": false, "f() { ls; }; f": false, "ls; $X": false, "eval ls": false, "A=1 ls": true, "LD_PRELOAD=x ls": false, "git log -p": false, "": false,
+		"strace -o '|x' bash -c ls": false, "find . -exec bash -c ls ';'": false, "ls;" + strings.Repeat("ls;", 300) + "x": false,
 	} {
 		got := p.Command(Command{Argv: []string{"bash", "-c", line}, Program: "/usr/bin/bash"})
 		if (got.Origin == Given) != want || want && got.Verdict != Allow {

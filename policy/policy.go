@@ -424,6 +424,7 @@ type judging struct {
 
 // add notes a part. What is beyond the bound is one part that asks.
 func (j *judging) add(text string, ws []word, f finding) {
+	j.others = j.others || !f.given || len(j.parts) >= maxParts
 	if len(j.parts) >= maxParts {
 		if !j.full {
 			j.full = true
@@ -435,7 +436,6 @@ func (j *judging) add(text string, ws []word, f finding) {
 	}
 	j.parts = append(j.parts, Part{text, f.verdict, f.rule, f.Where, ws})
 	j.nested = append(j.nested, f.nested)
-	j.others = j.others || !f.given
 }
 
 func (j *judging) judgement() Judgement {
