@@ -115,7 +115,6 @@ func (j *judging) read(r reading, at site, text string) *finding {
 	}
 	v.more = j.more != ""
 	f := j.weigh(v)
-	j.others = j.others || !f.given && !r.g.Shell // of a shell that is told a line, the line counts
 	switch inner, more := j.within(r.called, r.g, r.args, at, text); {
 	case inner == nil && !more:
 		return &f

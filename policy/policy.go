@@ -125,7 +125,7 @@ type Judgement struct {
 	Verdict Verdict
 	Rule    string // what gave the verdict, in words
 	Where          // that stands
-	Origin  Origin // of that layer; of a command Given where all of it is allowed by such rules, else Standing
+	Origin  Origin // of that layer, of a connection
 	Parts   []Part // the simple commands in it, in order; none for hosts
 	// NestedAllowed says that a rule allows what the command starts, too.
 	NestedAllowed bool
@@ -307,7 +307,6 @@ type finding struct {
 	rule    string
 	Where
 	nested bool
-	given  bool // the rule is one that the person gave for this session, and allows
 }
 
 // unknown is what is found of what can't be told before it runs, see Doubted.
@@ -323,7 +322,6 @@ func (f finding) or(g finding) finding {
 		return g
 	}
 	f.nested = f.nested && g.nested
-	f.given = f.given && g.given
 	return f
 }
 
@@ -384,7 +382,7 @@ func (j *judging) weigh(v *invocation) finding {
 			case found == nil && r.Verdict == Ask && !r.about(v, false):
 				guess = l
 			}
-			found = &finding{r.Verdict, r.String(), Where{l.Name, r.File, r.Line}, r.Nested, r.Verdict == Allow && l.Origin == Given}
+			found = &finding{r.Verdict, r.String(), Where{l.Name, r.File, r.Line}, r.Nested}
 			if r.Verdict == Deny {
 				return *found
 			}
@@ -414,7 +412,6 @@ type judging struct {
 	home   string
 	parts  []Part
 	nested []bool
-	others bool // not all parts are allowed by rules that the person gave
 	depth  int
 	steps  int
 	work   int // that asking the rules took, see maxWork
@@ -424,7 +421,6 @@ type judging struct {
 
 // add notes a part. What is beyond the bound is one part that asks.
 func (j *judging) add(text string, ws []word, f finding) {
-	j.others = j.others || !f.given || len(j.parts) >= maxParts
 	if len(j.parts) >= maxParts {
 		if !j.full {
 			j.full = true
@@ -445,11 +441,8 @@ func (j *judging) judgement() Judgement {
 			out.Verdict, out.Rule, out.Where = p.Verdict, p.Rule, p.Where
 		}
 	}
-	switch {
-	case out.Verdict == Ask:
+	if out.Verdict == Ask {
 		out.Uncounted = j.more
-	case out.Verdict == Allow && len(j.parts) > 0 && !j.others:
-		out.Origin = Given
 	}
 	return out
 }

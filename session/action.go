@@ -171,30 +171,20 @@ func titleOf(seats []seat) string {
 }
 
 // verdictOf is what the mode makes of the rules' judgement for an action that
-// begins. Hold says that the next action is held whatever the mode, itself that the
-// agent's own program starts it.
-func verdictOf(x *judge.Exec, mode api.Mode, hold, itself bool) (api.Verdict, string) {
+// begins. Hold says that the next action is held whatever the mode.
+func verdictOf(x *judge.Exec, mode api.Mode, hold bool) (api.Verdict, string) {
 	j := x.Judgement
 	switch {
 	case j.Verdict == policy.Deny:
 		return api.Deny, api.Escape(j.Denial())
 	case hold:
 		return api.Ask, "step over: hold the next action"
-	case mode == api.ModeStep && passes(x, itself):
-		return api.Allow, j.Rule
 	case mode == api.ModeStep:
 		return api.Ask, "step mode holds every action"
 	case mode == api.ModeWatch:
 		return api.Allow, api.WatchMode
 	}
 	return api.Verdict(j.Verdict), j.Rule
-}
-
-// passes says whether a rule that the person gave for the session lets a command pass in step mode. What the
-// question would show of it beyond its words, nobody has seen: then it is asked about all the same.
-func passes(x *judge.Exec, itself bool) bool {
-	j := x.Judgement
-	return itself && j.Verdict == policy.Allow && j.Origin == policy.Given && x.Plain()
 }
 
 // weigh puts the judgements of an action's members together; the strictest
@@ -204,7 +194,7 @@ func (a *action) weigh(mode api.Mode, hold bool) (api.Verdict, string) {
 	worst, why, again := api.Allow, "", false
 	var lines []string
 	for i, x := range a.members {
-		v, rule := verdictOf(x, mode, hold, a.itself)
+		v, rule := verdictOf(x, mode, hold)
 		if i == 0 || policy.Verdict(v).Stricter(policy.Verdict(worst)) {
 			worst, why = v, rule
 		}

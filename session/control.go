@@ -17,7 +17,7 @@ func (s *Session) SetMode(ctx context.Context, m api.Mode) (api.Session, error) 
 	}
 	return s.change(ctx, "mode", func() error {
 		s.info.Mode = m
-		s.enforce()
+		s.network.Rules(s.judge.Policy(), m)
 		s.reconnect()
 		return nil
 	})

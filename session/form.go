@@ -11,6 +11,7 @@ import (
 	"stepbox/session/files"
 	"stepbox/session/judge"
 	"stepbox/session/loop"
+	"stepbox/session/rules"
 )
 
 // onExec is a program that wants to start.
@@ -205,14 +206,34 @@ func (s *Session) regard(a *action, then func()) {
 	})
 }
 
-// weigh is the verdict on an action. In step mode no rule lets anything pass once the session wrote what programs
-// obey: a question says that.
+// weigh is the verdict on an action.
 func (s *Session) weigh(a *action, mode api.Mode) (api.Verdict, string) {
 	verdict, rule := a.weigh(mode, s.holdNext)
-	if verdict == api.Allow && mode == api.ModeStep && len(s.judge.Places.Traps()) > 0 {
-		return api.Ask, "step mode holds every action: programs obey what this session wrote"
+	if verdict == api.Ask && mode == api.ModeStep && !s.holdNext {
+		if r := s.shape(a); r != nil {
+			return api.Allow, r.Words()
+		}
 	}
 	return verdict, rule
+}
+
+// shape is the rule on what the agent's own program starts that an action is of, in step mode; nil: there is none, or a
+// question would tell more than the command's words. The rule covers that program and not what it starts: so it
+// says what it is about, and is no boundary.
+func (s *Session) shape(a *action) *api.Rule {
+	if !a.itself || len(a.members) != 1 || a.agent != nil || a.becomes || a.doubt != "" || a.into {
+		return nil
+	}
+	x := a.members[0]
+	if x.Judgement.Verdict != policy.Allow || !x.Plain() || len(s.judge.Places.Traps()) > 0 {
+		return nil
+	}
+	for i := range s.info.Rules {
+		if r := &s.info.Rules[i]; r.Itself && rules.Shapes(r.Command, x.Argv) {
+			return r
+		}
+	}
+	return nil
 }
 
 // weighed gives an action its verdict. One that is asked about waits for others

@@ -58,10 +58,11 @@ func (s *Session) Proposals(ctx context.Context, id int64) ([]api.Proposal, erro
 	return out, err
 }
 
-// besides are copies of the other questions that a rule may answer.
+// besides are copies of the other questions that a rule may answer: in step mode none does
+// that allows.
 func (s *Session) besides(id int64) (out []*question) {
 	for _, q := range s.questions {
-		if q.ID != id && q.state == questionOpen && (q.held != nil && !q.held.Flood() && q.held.Key.Limit == "" || len(q.execs) > 0) {
+		if q.ID != id && q.state == questionOpen && s.info.Mode != api.ModeStep && (q.held != nil && !q.held.Flood() && q.held.Key.Limit == "" || len(q.execs) > 0) {
 			out = append(out, &question{Question: api.Question{ID: q.ID}, held: q.held, execs: slices.Clone(q.execs)})
 		}
 	}

@@ -22,8 +22,8 @@ func (s *Session) reweigh() {
 }
 
 // reweighed answers a question on commands where other rules do. Where they ask, or say
-// what the old ones said, it stands as it was asked. In step mode only rules of the session count
-// that allow.
+// what the old ones said, it stands as it was asked. In step mode only those allow that are on what the
+// agent's own program starts.
 func (s *Session) reweighed(q *question) {
 	if q.state != questionOpen || len(q.execs) == 0 || s.loop.Now() != loop.Running {
 		return
@@ -33,7 +33,7 @@ func (s *Session) reweighed(q *question) {
 		return
 	}
 	a := q.action
-	if a.State != api.ActionHeld || a.question != q || !s.newest(a) {
+	if a.State != api.ActionHeld || a.question != q || !s.newest(a) && s.info.Mode != api.ModeStep {
 		return
 	}
 	mode := s.info.Mode
@@ -56,7 +56,7 @@ func (s *Session) reweighed(q *question) {
 func (s *Session) newest(a *action) (changed bool) {
 	for i, x := range a.members {
 		now := s.judge.Newest(x)
-		changed = changed || now.Judgement.Verdict != x.Judgement.Verdict || now.Judgement.Origin != x.Judgement.Origin
+		changed = changed || now.Judgement.Verdict != x.Judgement.Verdict
 		a.members[i] = now
 	}
 	return changed
@@ -66,7 +66,7 @@ func (s *Session) reweighedNested(q *question) {
 	was := q.execs[0]
 	x := s.judge.Newest(was)
 	q.execs[0] = x
-	if x.Judgement.Verdict == was.Judgement.Verdict && x.Judgement.Origin == was.Judgement.Origin || x.Judgement.Verdict == policy.Ask {
+	if x.Judgement.Verdict == was.Judgement.Verdict || x.Judgement.Verdict == policy.Ask {
 		return
 	}
 	switch verdict, rule := s.within(q.kin, x, q.joins); verdict {
@@ -111,7 +111,7 @@ func (s *Session) letRun(a *action, rule string, then func()) {
 func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string) {
 	a, j := k.action, x.Judgement
 	if joins {
-		verdict, rule := verdictOf(x, s.info.Mode, s.holdNext, false)
+		verdict, rule := verdictOf(x, s.info.Mode, s.holdNext)
 		if a.into && verdict == api.Allow {
 			verdict, rule = api.Ask, "step into: every program of this action is held"
 		}

@@ -242,10 +242,10 @@ func (s *Session) changeRules(ctx context.Context, to func([]api.Rule) ([]api.Ru
 
 // given are the rules of this session's own layer. In step mode, in which a file's rules
 // let no connection through, those count that were made here and put into a file, for
-// as long as they are in it. Those on what the agent's own program starts count in no other mode.
+// as long as they are in it. Those on what the agent's own program starts aren't the policy's, see shape.
 func (s *Session) given() []api.Rule {
 	return slices.DeleteFunc(slices.Clone(s.info.Rules), func(r api.Rule) bool {
-		return r.Kept() && (s.info.Mode != api.ModeStep || r.Host == "" || !s.read.Says(r)) || r.Itself && s.info.Mode != api.ModeStep
+		return r.Kept() && (s.info.Mode != api.ModeStep || r.Host == "" || !s.read.Says(r)) || r.Itself
 	})
 }
 

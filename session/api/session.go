@@ -11,7 +11,7 @@ import (
 type Mode string
 
 const (
-	ModeStep   Mode = "step"   // every action is held that no rule of the session allows
+	ModeStep   Mode = "step"   // every action is held, but for what the person lets the agent's own program start
 	ModePolicy Mode = "policy" // rules decide: allow, ask or deny
 	ModeWatch  Mode = "watch"  // all pass, all is recorded
 )

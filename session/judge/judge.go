@@ -100,6 +100,7 @@ type Exec struct {
 	Writable  bool             // its program, or the link that it was started by, is where the agent can write
 
 	foreign []string         // its variables that the agent's own environment hasn't so, but for those of its place
+	unmet   bool             // a person hasn't approved it with these variables
 	hide    *redact.Redactor // of secrets in what is shown
 	policy  *policy.Policy   // by which it was judged
 	ruled   policy.Judgement // Judgement, whatever is known of the sources
@@ -136,7 +137,8 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	x.foreign, place = j.foreign(e, l)
 	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
 	j.own(x, l)
-	shown, same := j.met.split(e.Program.Path, x.foreign, l)
+	var shown, same []string
+	shown, same, x.unmet = j.met.split(e.Program.Path, x.foreign, l)
 	x.Command = redact.Of(j.Secrets, command(x, shown, append(same, place...), l))
 	x.hide = j.Secrets
 	x.Command.Sources = suspects(x.sources)
@@ -370,7 +372,7 @@ func (x *Exec) Shell() bool {
 func (x *Exec) Plain() bool {
 	c := &x.Command
 	return len(x.Argv) > 0 && len(x.Prefix) == 0 && !policy.RunsScripts(path.Base(x.Program.Path)) && x.Linker == "" && !x.Posing && !x.Writable && x.Agent == nil && !x.Self &&
-		len(x.Heeds) == 0 && !c.Written && !c.Truncated && len(c.Env)+len(c.Unpinned)+len(c.Sources) == 0 && len(policy.Scripts(x.Argv, x.Program.Path, x.Env...)) == 0
+		len(x.Heeds) == 0 && !x.unmet && !c.Written && !c.Truncated && len(c.Unpinned)+len(c.Sources) == 0 && len(policy.Scripts(x.Argv, x.Program.Path, x.Env...)) == 0
 }
 
 // Scripts is gate.Options.Scripts: of what isn't known to be deaf, the standard input is one.

@@ -22,17 +22,18 @@ type met struct {
 
 const (
 	maxMet   = 4096 // variables that are remembered
-	maxAlike = 200  // bytes of one that may be
+	maxAlike = 1000 // bytes of one that may be
 )
 
 // split parts variables into those that a person is to be shown, what loads code first, and those that
-// were approved before.
-func (m *met) split(program string, vars []string, l *looks) (shown, same []string) {
+// were approved before. Unmet says that one of them wasn't approved with this program, with this value.
+func (m *met) split(program string, vars []string, l *looks) (shown, same []string, unmet bool) {
 	curbs := policy.Curbs(vars)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var more, rest []string
 	for _, v := range vars {
+		unmet = unmet || !m.all[program+"\x00"+v] || policy.LoadsCode(v) && !curbs[v] || leadsTo(v, l)
 		switch {
 		case policy.LoadsCode(v):
 			shown = append(shown, v)
@@ -44,7 +45,7 @@ func (m *met) split(program string, vars []string, l *looks) (shown, same []stri
 			rest = append(rest, v)
 		}
 	}
-	return slices.Concat(shown, more, rest), same
+	return slices.Concat(shown, more, rest), same, unmet
 }
 
 // add notes variables that were approved, as far as all of them was shown.

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 
@@ -69,6 +70,20 @@ func Hosts(to policy.Destination) (out []api.Proposal) {
 		r, err := policy.ParseHost(p.Pattern)
 		return err != nil || !r.Match(to)
 	})
+}
+
+// Shapes says whether the words of a rule are about a command by its own name, and not by what that runs in turn.
+func Shapes(pattern string, argv []string) bool {
+	words := policy.Words(pattern)
+	if len(words) == 0 || len(argv) == 0 || words[0] != argv[0] && words[0] != path.Base(argv[0]) {
+		return false
+	}
+	r, err := policy.ParseRule(policy.Deny, pattern)
+	if err != nil {
+		return false
+	}
+	p := policy.Of(policy.Layer{Rules: []policy.Rule{r}})
+	return p.Command(policy.Command{Argv: argv}).Verdict == policy.Deny
 }
 
 // About says whether a rule on commands is about a line as a person would write it, as

@@ -404,7 +404,7 @@ func hosts(s api.Session) string {
 func ModeWords(m api.Mode) string {
 	switch m {
 	case api.ModeStep:
-		return "hold every action, but what a rule of this session allows"
+		return "hold every action, but what you let the agent start itself"
 	case api.ModePolicy:
 		return "rules decide: allow, ask or deny"
 	case api.ModeWatch:

@@ -61,7 +61,7 @@ type Rule struct {
 	at        int
 	extent    int
 	held      []api.Question // all that waits
-	step      bool           // what rules allow is asked about, but for those of the session
+	step      bool           // what rules allow is asked about
 	itself    bool           // the agent's own program starts it
 	seen      int            // rows from the first on that have been in view, at
 	seenAt    int            // this width
@@ -311,12 +311,10 @@ func (r *Rule) note() text {
 		}
 		if r.step && r.commands && r.verdict == api.Allow {
 			switch {
-			case extents[r.extent] != api.ExtentSession:
-				extent += " (step mode still asks)"
-			case r.itself:
-				extent += ", step mode too, to the agent's own program"
+			case extents[r.extent] == api.ExtentSession && r.itself:
+				extent += " in step mode, to the agent's own program"
 			default:
-				extent += ", step mode too"
+				extent += " (step mode still asks)"
 			}
 		}
 		return text{"→ " + string(r.verdict) + " " + extent + ": " + cmp.Or(paint.Clean(r.proposals[r.at].Pattern), "exactly this"), themes.OK}

@@ -436,7 +436,7 @@ func Command(name, help string, i intent.Intent) Binding { return bind("", name,
 // Modes are the palette's commands that have no key.
 func Modes() []Binding {
 	return []Binding{
-		bind("", "mode step", "", "hold every action, but what a rule of this session allows", intent.SetMode{Mode: api.ModeStep}),
+		bind("", "mode step", "", "hold every action, but what you let the agent start itself", intent.SetMode{Mode: api.ModeStep}),
 		bind("", "mode watch", "", "let all pass, record all", intent.SetMode{Mode: api.ModeWatch}),
 		bind("", "layout usual", "", "all panes, as they are at first", intent.Arrange{Preset: intent.Usual}),
 		bind("", "layout watching", "", "the Terminal is large", intent.Arrange{Preset: intent.Watching}),
