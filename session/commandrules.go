@@ -16,6 +16,9 @@ func (s *Session) commandRules(q *question, d api.Decision, r api.Rule) (made []
 	if len(q.execs) == 0 {
 		return nil, api.Problemf(api.CodeGone, "#%d is no longer held", q.Action)
 	}
+	if r.Itself = q.shape() && r.Verdict == api.Allow && r.For == api.ExtentSession && s.info.Mode == api.ModeStep; r.Itself {
+		return shapeRule(q, d, r)
+	}
 	if d.Pattern == "" {
 		patterns = nil
 		for _, x := range q.execs {
@@ -28,7 +31,6 @@ func (s *Session) commandRules(q *question, d api.Decision, r api.Rule) (made []
 			}
 		}
 	}
-	r.Itself = q.Command.Itself && r.Verdict == api.Allow && r.For == api.ExtentSession && s.info.Mode == api.ModeStep
 	for _, p := range patterns {
 		r.Command = p
 		checked, err := rules.Checked(r)
@@ -43,6 +45,22 @@ func (s *Session) commandRules(q *question, d api.Decision, r api.Rule) (made []
 		}
 	}
 	return made, nil
+}
+
+// shape says whether a question is about one program that the agent's own program starts.
+func (q *question) shape() bool { return q.Command != nil && q.Command.Itself && len(q.execs) == 1 }
+
+// shapeRule is the rule on what the agent's own program starts, see shape of a Session.
+func shapeRule(q *question, d api.Decision, r api.Rule) ([]api.Rule, error) {
+	argv := q.execs[0].Argv
+	if r.Command = d.Pattern; r.Command == "" {
+		r.Command, _ = rules.Exactly(argv)
+	}
+	r, err := rules.Checked(r)
+	if err == nil && !rules.Shapes(r.Command, argv) {
+		err = api.Problemf(api.CodeUsage, "%q isn't about what was asked about", api.Escape(api.Trim(r.Command, 200)))
+	}
+	return []api.Rule{r}, err
 }
 
 // parts are the simple commands of an exec that rules ask about, or all where none is.

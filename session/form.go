@@ -270,7 +270,7 @@ func (s *Session) joinRunning(a *action, x *judge.Exec) {
 	a.leaders++ // it isn't over before this is decided
 	a.atExit = nil
 	k := s.roster.newKin(a)
-	k.children = x.Judgement.NestedAllowed
+	k.children = x.Judgement.NestedAllowed && s.info.Mode != api.ModeStep
 	verdict, rule := s.within(k, x, true)
 	grown := s.actionEvent(a, "counted")
 	switch verdict {

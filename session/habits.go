@@ -127,7 +127,7 @@ func (s *Session) offeredRule(q *question) {
 	all := []api.Proposal{{Means: "exactly what is asked about"}}
 	if q.held != nil {
 		all = rules.Hosts(q.held.Key.To)
-	} else if found := s.propose(q.execs); len(found) > 0 && len(q.execs) == 1 && len(s.parts(q.execs[0])) == 1 {
+	} else if found := s.propose(q.execs, false); len(found) > 0 && len(q.execs) == 1 && len(s.parts(q.execs[0])) == 1 {
 		all = found
 	}
 	q.Offer.Pattern, q.Offer.Means = all[0].Pattern, all[0].Means

@@ -450,7 +450,7 @@ func (w *world) denies(yes, no string) {
 func TestJudgeApprovalCoversAnOrphan(t *testing.T) {
 	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"a": "1", "agent.sh": "sh -c 'cat a; ((until read -r a b c parent d </proc/self/stat && [ $parent = 1 ]; do :; done; setsid sh -c \"cat a; touch done; sleep 60\") &)'; read x\n"}, "bash", "agent.sh")
-	q := w.approves(w.asks(api.Question{}, "sh -c"))
+	q := w.approves(w.asks(api.Question{}, "cat a; ((until"))
 	w.ran("cat", "a")
 	if e := w.ran("touch", "done"); e.Action != q.Action {
 		t.Errorf("what the orphan starts is said to be of action %d, want %d", e.Action, q.Action)

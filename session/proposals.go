@@ -27,6 +27,7 @@ func (s *Session) Proposals(ctx context.Context, id int64) ([]api.Proposal, erro
 	var execs []*judge.Exec
 	var to *policy.Destination
 	var others []*question
+	shape := false
 	err := s.loop.Do(ctx, func(done func(error)) {
 		i := slices.IndexFunc(s.questions, func(q *question) bool { return q.ID == id })
 		switch {
@@ -38,6 +39,7 @@ func (s *Session) Proposals(ctx context.Context, id int64) ([]api.Proposal, erro
 			to = &s.questions[i].held.Key.To
 		default:
 			execs = slices.Clone(s.questions[i].execs)
+			shape = s.info.Mode == api.ModeStep && s.questions[i].shape()
 		}
 		others = s.besides(id)
 		done(nil)
@@ -49,7 +51,7 @@ func (s *Session) Proposals(ctx context.Context, id int64) ([]api.Proposal, erro
 	if to != nil {
 		out = rules.Hosts(*to)
 		err = s.matchedHosts(ctx, out)
-	} else if out = append(out, s.propose(execs)...); len(out) > 0 {
+	} else if out = append(out, s.propose(execs, shape)...); len(out) > 0 {
 		err = s.matchedCommands(ctx, out)
 	}
 	for i := range out {
@@ -96,8 +98,12 @@ func (s *Session) letsGo(p *api.Proposal, host bool, execs []*judge.Exec, others
 	}
 }
 
-// propose are the rules on what is asked about in some programs.
-func (s *Session) propose(execs []*judge.Exec) (out []api.Proposal) {
+// propose are the rules on what is asked about in some programs, or on the shape of one.
+func (s *Session) propose(execs []*judge.Exec, shape bool) (out []api.Proposal) {
+	if shape && len(execs) == 1 {
+		argv := execs[0].Argv
+		return slices.DeleteFunc(rules.Commands(argv), func(p api.Proposal) bool { return !rules.Shapes(p.Pattern, argv) })
+	}
 	for _, x := range execs {
 		for _, p := range s.parts(x) {
 			for _, words := range p.Readings() {

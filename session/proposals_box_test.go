@@ -127,7 +127,7 @@ func TestAProposalSaysWhatElseRuns(t *testing.T) {
 	t.Parallel()
 	w := startAsking(t, api.ModePolicy, "bash -c 'git push a; ssh x' & git push b & wait; read x")
 	q, other := w.both()
-	if !strings.HasPrefix(q.Title, "bash") {
+	if !strings.HasPrefix(q.Title, "git push a; ssh") {
 		q, other = other, q
 	}
 	all, err := w.Proposals(t.Context(), q.ID)

@@ -57,7 +57,7 @@ func (s *Session) release(a *action, rule string) {
 	s.countSoon()
 	k := s.roster.newKin(a)
 	k.person, k.children = a.person, a.children
-	if s.info.Mode == api.ModeStep && !a.person { // a rule of this session is about its words, and not what that starts
+	if s.info.Mode == api.ModeStep { // what is covered an answer says, and no rule
 		k.children = false
 	}
 	a.leaders = len(members)

@@ -161,7 +161,7 @@ func TestEndIsToldWhole(t *testing.T) {
 	w := start(t, api.ModeWatch, fmt.Sprintf(`mkfifo /tmp/hold; bash -c 'exec 3<>/tmp/hold; for ((i = 0; i < %d; i++)); do echo $i >$i.new; done
 		for ((i = 0; i < %d; i++)); do (read -n 1 x <&3) & done; disown -a'; read x`, changed, left))
 	ends := w.feed("hold")
-	is := func(a *api.Action) bool { return a != nil && strings.HasPrefix(a.Title, "bash -c") }
+	is := func(a *api.Action) bool { return a != nil && strings.HasPrefix(a.Title, "exec 3<>") }
 	w.happened("the last checkpoint", func(e api.Event) bool { return e.Checkpoint != nil && e.Checkpoint.Files == changed })
 	told := make(chan api.Event, 1)
 	go func() {
@@ -202,7 +202,7 @@ func TestEndingAnOrphanLeavesTheAgent(t *testing.T) {
 	var orphan int
 	w.action("the orphan", func(a api.Action) bool {
 		orphan = a.N
-		return strings.HasPrefix(a.Title, "sh -c") && a.State == api.ActionRunning
+		return strings.HasPrefix(a.Title, "touch b") && a.State == api.ActionRunning
 	})
 	w.upperHas("b", true)
 	_, err := w.KillAction(t.Context(), orphan)
@@ -220,7 +220,7 @@ func TestToolServerDoesNotEndSupervision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, api.ModeStep, wait+`bash -c 'while :; do read -t 0.02 x <>/tmp/never; done' & `+between+`cat a.txt; wait two; echo 2 >two.txt; read x`)
-			server := func(q api.Question) bool { return strings.HasPrefix(q.Title, "bash") }
+			server := func(q api.Question) bool { return strings.HasPrefix(q.Title, "while :") }
 			q := w.held(0)
 			w.must(w.decide(q, api.AnswerApprove)) // mkfifo
 			first := w.held(q.ID)

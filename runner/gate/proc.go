@@ -198,8 +198,9 @@ type status struct {
 	inner  int // its thread id in its own pid namespace
 	group  int // its process's id there
 
-	pgrp, session   int    // its process group and session, there; -1 isn't known
-	pending, caught uint64 // signals that wait for it or its process, and that it handles: bits from the lowest on
+	pgrp, session int // its process group and session, there; -1 isn't known
+	// Signals that wait for it or its process, that it handles, and that it blocks: bits from the lowest on.
+	pending, caught, blocked uint64
 }
 
 func (d procDir) status() (status, error) { return readStatus(int(d), "status") }
@@ -244,14 +245,17 @@ func parseStatus(b []byte) (status, error) {
 			to = &s.pgrp
 		case "NSsid":
 			to = &s.session
-		case "SigPnd", "ShdPnd", "SigCgt":
+		case "SigPnd", "ShdPnd", "SigCgt", "SigBlk":
 			set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
 			if err != nil {
 				return status{}, errStatus
 			}
-			if string(key) == "SigCgt" {
+			switch string(key) {
+			case "SigCgt":
 				s.caught = set
-			} else {
+			case "SigBlk":
+				s.blocked = set
+			default:
 				s.pending |= set
 			}
 			continue

@@ -66,9 +66,10 @@ func meaningOf(s unix.Signal) meaning {
 }
 
 // orders says whether a program may take a signal for an order: it handles it, or is stopped by it.
+// One that blocks it may wait for it (sigwaitinfo(2), signalfd(2)).
 func (st *status) orders(s unix.Signal) bool {
 	bit := uint64(1) << (s - 1)
-	return meaningOf(s) == stops || st.caught&bit != 0
+	return meaningOf(s) == stops || (st.caught|st.blocked)&bit != 0
 }
 
 // undirected are signals that a program is sent for what it does itself, or by what stops it, and that are no order.

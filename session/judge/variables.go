@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func (m *met) split(program string, vars []string, l *looks) (shown, same []stri
 	defer m.mu.Unlock()
 	var more, rest []string
 	for _, v := range vars {
-		unmet = unmet || !m.all[program+"\x00"+v] || policy.LoadsCode(v) && !curbs[v] || leadsTo(v, l)
+		unmet = unmet || !m.all[program+"\x00"+v] || !curbs[v] && (policy.LoadsCode(v) || policy.Loads(v) && leadsTo(v, l))
 		switch {
 		case policy.LoadsCode(v):
 			shown = append(shown, v)
@@ -66,7 +67,7 @@ func (m *met) add(program string, vars []string) {
 func leadsTo(variable string, l *looks) bool {
 	_, value, _ := strings.Cut(variable, "=")
 	return slices.ContainsFunc(strings.Split(value, ":"), func(file string) bool {
-		return path.IsAbs(file) && l.at(file).file
+		return path.IsAbs(file) && file != os.DevNull && l.at(file).file
 	})
 }
 
