@@ -34,7 +34,7 @@ func (m *met) split(program string, vars []string, l *looks) (shown, same []stri
 	defer m.mu.Unlock()
 	var more, rest []string
 	for _, v := range vars {
-		unmet = unmet || !m.all[program+"\x00"+v] || !curbs[v] && (policy.LoadsCode(v) || policy.Loads(v) && leadsTo(v, l))
+		unmet = unmet || !m.all[program+"\x00"+v] || !curbs[v] && policy.LoadsCode(v)
 		switch {
 		case policy.LoadsCode(v):
 			shown = append(shown, v)
