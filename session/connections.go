@@ -18,7 +18,7 @@ func (s *Session) tried(t *network.Try) {
 	if s.loop.Now() >= loop.Stopping {
 		return // the gateway ends, and so does what waits
 	}
-	t.Action, t.Own, t.Sends = s.roster.byPID(t.At.PID), s.roster.agents(t.At.PID), s.roster.sends(t.At.PID)
+	t.Action, t.Own, t.Sends = s.roster.byPID(t.At.PID), s.roster.own(t.At.PID), s.roster.sends(t.At.PID)
 	now := time.Now()
 	if v, ok := s.network.Settled(t, now); ok { // rules changed meanwhile
 		t.Answer(v)

@@ -113,23 +113,55 @@ func (s *Session) homeEnds(p *home.Plan, rec *api.Rollback, failed []manifest.Pr
 	s.record(then, done, s.changed("counted"))
 }
 
-// trapped tells a person, once of each file, that an action ended and programs obey what was
-// written meanwhile to a home that other sessions have as well, and how it goes back.
+// trapped tells a person that an action ended and programs obey what was
+// written meanwhile to a home that other sessions have as well, and how it goes back. It looks
+// once at a time, and once more for all actions that ended meanwhile.
 func (s *Session) trapped(a *action) {
 	if s.home.Saved == "" {
 		return
 	}
+	if s.trapsOf++; s.trapsOf > 1 {
+		return
+	}
+	was := s.homeWas
 	s.loop.Aside(func() func() {
-		found := s.judge.Places.Traps()
+		var found []string
+		var err error
+		if was == nil {
+			was, err = s.home.Was()
+		}
+		if err == nil {
+			found, err = s.home.Disobeyed(was)
+		}
 		return func() {
-			found = slices.DeleteFunc(found, func(file string) bool { return slices.Contains(s.traps, file) })
-			if len(found) == 0 {
-				return
+			again := s.trapsOf > 1
+			s.homeWas, s.trapsOf = was, 0
+			s.tellTraps(a, found, err)
+			if again {
+				s.trapped(a)
 			}
-			s.traps = append(s.traps, found...)
-			s.note(true, "#%d ended, and programs obey what was written meanwhile to %s, in this session and the next ones; stepbox diff --home %s lists it, stepbox rollback --home %s rolls it back", a.N, strings.Join(found, ", "), s.cfg.ID, s.cfg.ID)
 		}
 	})
+}
+
+// tellTraps tells what of it wasn't so as the action before ended.
+func (s *Session) tellTraps(a *action, found []string, err error) {
+	text := "what programs obey, in this session and the next ones, is another by now"
+	if err != nil {
+		text, found = "what programs obey of the home can't be looked at", []string{err.Error()}
+	}
+	before := s.traps
+	s.traps = make(map[string]bool)
+	var told []string
+	for _, file := range found {
+		if s.traps[file] = true; !before[file] {
+			told = append(told, api.Escape(api.Trim(file, toldPath)))
+		}
+	}
+	if len(told) > 0 {
+		s.note(true, "#%d ended, and %s: %s; stepbox diff --home %s lists it, stepbox rollback --home %s rolls it back",
+			a.N, text, listed(told[:min(len(told), toldFiles)], len(told), toldFiles), s.cfg.ID, s.cfg.ID)
+	}
 }
 
 // leftInHome sums up what was changed in a home of the session's own, or of what programs

@@ -36,7 +36,8 @@ type process struct {
 	action  *action         // the kin's
 	profile *policy.Profile // a root's
 	leader  bool            // the action ends with it
-	agent   bool            // an agent's own main process
+	agent   bool            // an agent's main process: what it starts is judged by itself
+	main    bool            // of the agent that the session was started for: see isMain
 	starter bool            // the agent's own program, but only to become a command
 	shell   bool
 	busy    bool            // it has started a program
@@ -77,6 +78,7 @@ type roster struct {
 	over     []*kin                  // of them, those that may be forgotten once nobody is of them
 	marked   uint64                  // the last mark that was given
 	execs    int64                   // program starts recorded so far
+	first    proc                    // in which the session's agent was started
 }
 
 func newRoster() roster {
@@ -222,6 +224,7 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 // be given by then; 0: it has that already, or needs none.
 func (r *roster) let(x *judge.Exec, p *process) (mark uint64) {
 	r.starting[x.Exec] = p
+	p.main = r.isMain(x, p)
 	if p.kin != nil && p.kin.mark != x.Mark {
 		return p.kin.mark
 	}
@@ -351,8 +354,28 @@ func (p *process) sent() []string {
 	return p.sends
 }
 
-// agents says whether a process is an agent's own main one.
-func (r *roster) agents(pid int) bool {
+// isMain says whether what starts in a process is the session's own agent: what the person had started, and by
+// its lineage what that became, started again of itself, or was the launcher of. What only looks like an agent,
+// within a command or in the agent's place, has what it starts judged, but is none. It is noted in order.
+func (r *roster) isMain(x *judge.Exec, p *process) bool {
+	if p.agent && r.first == (proc{}) {
+		r.first = procOf(x)
+		return true
+	}
+	of, k, _ := r.belongs(x)
+	switch {
+	case !p.agent || of == nil || k != nil && k.action.agent == nil:
+		return false
+	case x.Self: // by its file, which this session didn't write
+		return of.main || procOf(x) == r.first
+	case procOf(x) == of.proc && p.action == of.action: // its script's interpreter
+		return of.main
+	}
+	return of.main && p.action.launched && !x.Command.Written && len(policy.Scripts(x.Argv, x.Program.Path)) == 0
+}
+
+// own says whether a process is the session's own agent, and no other program.
+func (r *roster) own(pid int) bool {
 	p := r.pid(pid)
-	return p != nil && p.agent
+	return p != nil && p.main
 }

@@ -324,6 +324,7 @@ func (s *Session) dress(ctx context.Context) (runner.Spec, error) {
 	state := s.store.SessionDir(cfg.ID)
 	s.rules = policy.Of(s.profile.Layer())
 	place := home.Of(cfg.HomeKind, cfg.DataDir, state, cmp.Or(cfg.HomeOf, s.profile.Name))
+	place.Inside = cfg.Home
 	began := ""
 	if cfg.Resume || cfg.Parent != nil {
 		began = state

@@ -31,8 +31,11 @@ var errNotOwn = api.Problemf(api.CodeInvalid, "its home isn't a session's own vi
 // paths may be named, files or folders: then only these.
 func (p Place) Changes(ctx context.Context, profile *policy.Profile, paths ...string) (out api.HomeChanges, err error) {
 	if p.Saved != "" {
-		differs, _, _, err := p.disobeyed()
-		return list(differs, profile, paths), err
+		found, err := p.disobeyed()
+		if err != nil {
+			return out, err
+		}
+		return list(found.differs, profile, paths), nil
 	}
 	if p.Upper == "" {
 		return out, errNotOwn
@@ -86,7 +89,9 @@ func (d difference) told() (c api.HomeChange, is bool) {
 		}
 		return c, true
 	case d.unseen():
-		c.Why = "it is a folder that can't be looked into, so that nothing in it is listed"
+		if c.Why = "it is a folder that can't be looked into, so that nothing in it is listed"; d.obeyed {
+			c.Why = d.now.Unsaved
+		}
 		return c, true
 	case d.now.Kind == manifest.KindDir && (d.old == nil || d.old.Kind == manifest.KindDir):
 		return c, false

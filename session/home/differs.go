@@ -17,6 +17,7 @@ import (
 	"stepbox/runner/overlay/restore"
 	"stepbox/runner/overlay/scan"
 	"stepbox/session/api"
+	"stepbox/session/judge"
 )
 
 // maxDiffers bounds what of a home can be rolled back at once.
@@ -27,6 +28,7 @@ type difference struct {
 	now *diff.File // nil: nothing is there
 	old *diff.File // nil: nothing was there
 
+	obeyed  bool // programs obey it, whatever its name
 	content bool // of a file or link on both sides: that differs
 }
 
@@ -89,7 +91,7 @@ func (p Place) compare(ctx context.Context, open inode.Opener) (*compared, error
 			c.differs[d.Path] = difference{old: d.New}
 			continue
 		}
-		c.differs[d.Path] = difference{d.Old, d.New, d.Content}
+		c.differs[d.Path] = difference{now: d.Old, old: d.New, content: d.Content}
 	}
 	delete(c.differs, "") // the home itself
 	return c, nil
@@ -158,7 +160,10 @@ func (d difference) traps(at string, b policy.Brings) (out []string) {
 	if d.unseen() {
 		out = append(out, "what is in it isn't known")
 	}
-	return append(out, beware(at, b)...)
+	if out = append(out, beware(at, b)...); d.obeyed && !judge.Obeyed(at) {
+		out = append(out, "programs take commands from it through a link")
+	}
+	return out
 }
 
 // lives says why the agent may be at a loss without a file as it is now; nothing where

@@ -14,6 +14,7 @@ type Place struct {
 	Folder string // what is mounted: the profile's, or the session's own
 	Upper  string // takes what is written in its place; "" for none
 	Saved  string // takes what programs obey of Folder, as it was; "" where Folder is no other session's
+	Inside string // where it is in the sandbox, which Save needs; else it may be ""
 	Front  string // a layer with what is brought, in front of Folder; "" where that is written to Folder
 }
 

@@ -34,7 +34,7 @@ type Try struct {
 	To     policy.Destination
 	Key    Key
 	Action int    // 0: none
-	Own    bool   // it is the agent's own main process
+	Own    bool   // it is the agent that the session was started for
 	Why    string // it is asked, in words
 	Sends  []string
 	// Written: this session wrote the program's file.
