@@ -13,6 +13,7 @@ import (
 // where that left it in a file of the agent's. Any other word of it leaves it as it is.
 type evaluated struct {
 	agent   string // its name, by which its own files in /tmp begin
+	shell   string
 	src     string
 	sources []string
 	line    string
@@ -46,7 +47,7 @@ func evaluates(agent string, argv []string) (Peeled, bool) {
 		return plain, true
 	}
 	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
-	e := evaluated{agent: agent, src: script}
+	e := evaluated{agent: agent, shell: path.Base(argv[0]), src: script}
 	if err != nil || len(file.Stmts) != 1 || !e.follows(file.Stmts[0]) || strings.TrimSpace(e.line) == "" {
 		return plain, true
 	}
@@ -120,13 +121,13 @@ func (e *evaluated) setsUp(st *syntax.Stmt) bool {
 	case "true":
 		return len(ws) == 1
 	case "shopt":
-		return len(ws) > 2 && ws[1] == "-u" && !slices.ContainsFunc(ws[2:], dashed)
+		return e.shell == "bash" && len(ws) > 2 && ws[1] == "-u" && !slices.ContainsFunc(ws[2:], dashed)
 	case "unset":
 		return len(ws) == 4 && ws[1] == "-f" && ws[2] == "--"
 	case "unalias":
 		return len(ws) == 3 && ws[1] == "--"
 	case "setopt":
-		return len(ws) > 1 && !slices.ContainsFunc(ws[1:], func(w string) bool { return !strings.HasPrefix(w, "NO_") })
+		return e.shell == "zsh" && len(ws) > 1 && !slices.ContainsFunc(ws[1:], func(w string) bool { return !strings.HasPrefix(w, "NO_") })
 	}
 	return false
 }

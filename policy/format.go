@@ -73,14 +73,8 @@ const (
 	maxChecks = 100
 )
 
-// ParseLayer reads rules from YAML. file names it in errors, which are of type
-// Problems: all that is wrong, each with line and column. What it includes is left out,
-// see Load.
-func ParseLayer(name, file string, data []byte) (Layer, error) {
-	l, _, err := parseLayer(name, file, data)
-	return l, err
-}
-
+// parseLayer reads rules from YAML. file names it in errors, which are of type
+// Problems: all that is wrong, each with line and column. What it includes is named.
 func parseLayer(name, file string, data []byte) (Layer, textList, error) {
 	var f layerFile
 	if err := Decode(file, data, &f); err != nil {

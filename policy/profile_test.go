@@ -381,8 +381,8 @@ func TestPeelEvaluated(t *testing.T) {
 	)
 	p := BuiltinProfiles().Named("claude")
 	for script, want := range map[string]bool{
-		files + unsets + "eval 'ls' < /dev/null" + note:                                               true, // 2.1.332
-		"setopt NO_EXTENDED_GLOB NO_BARE_GLOB_QUAL 2>/dev/null || true && eval ls < /dev/null" + note: true,
+		files + unsets + "eval 'ls' < /dev/null" + note:                                               true,  // 2.1.332
+		"setopt NO_EXTENDED_GLOB NO_BARE_GLOB_QUAL 2>/dev/null || true && eval ls < /dev/null" + note: false, // of bash it is no builtin
 		"eval ls":                              true,
 		files + "source /etc/profile; eval ls": false,
 		files + unsets + "eval 'ls' < /dev/null" + note + "; ./x":       false,
@@ -433,6 +433,14 @@ func TestPeelEvaluated(t *testing.T) {
 		got := p.Peel([]string{"/bin/bash", "-c", script})
 		if line := map[bool]string{true: "ls", false: script}[want]; !got.Wrapped || got.Line != line {
 			t.Errorf("%s: %v, %q", script, got.Wrapped, got.Line)
+		}
+	}
+	for script, line := range map[string]string{
+		"setopt NO_EXTENDED_GLOB NO_BARE_GLOB_QUAL 2>/dev/null || true && eval ls < /dev/null" + note: "ls",
+		"shopt -u extglob && eval ls" + note: "shopt -u extglob && eval ls" + note, // nor this of zsh
+	} {
+		if got := p.Peel([]string{"/bin/zsh", "-c", script}); got.Line != line {
+			t.Errorf("%s: %q", script, got.Line)
 		}
 	}
 	if got := p.Peel([]string{"/bin/bash", "-c", "-l", "eval ls"}); !slices.Contains(got.Startup, ".bash_profile") {

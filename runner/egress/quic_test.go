@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/quic"
 
 	"stepbox/policy"
+	"stepbox/policy/policytest"
 	"stepbox/session/e2e/must"
 )
 
@@ -117,7 +118,7 @@ func TestQUIC(t *testing.T) {
 				continue // nobody is asked
 			}
 			t.Run(rules+map[bool]string{true: ", yes", false: ", no"}[yes], func(t *testing.T) {
-				l, err := policy.ParseLayer("test", "/test.yaml", []byte("network:\n  - "+rules+"\n"))
+				l, err := policytest.ParseLayer("test", "/test.yaml", []byte("network:\n  - "+rules+"\n"))
 				must.OK(t, err)
 				p := policy.Of(l)
 				asked, answer := make(chan string, 10), make(chan bool)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"stepbox/policy"
+	"stepbox/policy/policytest"
 	"stepbox/session/api"
 )
 
@@ -13,7 +14,7 @@ import (
 // reviewed isn't written unseen, though the action that made it was kept.
 func TestPolicyOnFiles(t *testing.T) {
 	r := newRig(t, map[string]string{"migrations/1.sql": "a", "migrations/2.sql": "b", "go.mod": "m", "main.go": "x"})
-	l, err := policy.ParseLayer("user", "/c/policy.yaml", []byte("files: {read-only: [migrations], review: [go.mod]}\n"))
+	l, err := policytest.ParseLayer("user", "/c/policy.yaml", []byte("files: {read-only: [migrations], review: [go.mod]}\n"))
 	r.must(err)
 	r.agent("main.go", "y")
 	r.agent("migrations/1.sql", "evil")
@@ -59,7 +60,7 @@ func TestPolicyOnFiles(t *testing.T) {
 // Review alone blocks, and says so.
 func TestPolicyWantsReview(t *testing.T) {
 	r := newRig(t, map[string]string{"go.mod": "m", "main.go": "x"})
-	l, err := policy.ParseLayer("user", "/c/policy.yaml", []byte("files: {review: [go.mod]}\n"))
+	l, err := policytest.ParseLayer("user", "/c/policy.yaml", []byte("files: {review: [go.mod]}\n"))
 	r.must(err)
 	r.Rules = func(api.Session) (*policy.Policy, error) { return policy.Of(l), nil }
 	r.agent("main.go", "y")

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"stepbox/policy"
+	"stepbox/policy/policytest"
 	"stepbox/session/api"
 	"stepbox/session/e2e/must"
 	"stepbox/session/files"
@@ -206,13 +207,13 @@ func argv(line ...string) []string { return line }
 // of a text.
 // tester tries rules of a person's in front of their own, which ask about a push.
 func (w *writer) tester(with string) *Backtester {
-	own, err := policy.ParseLayer("yours", "", []byte("commands: [{ask: git push}]"))
+	own, err := policytest.ParseLayer("yours", "", []byte("commands: [{ask: git push}]"))
 	must.OK(w.t, err)
 	return &Backtester{
 		History: &w.history.History, Home: "/home/me",
 		Layers: func(string) (Layers, error) { return Layers{User: own}, nil },
 		Load: func(name, file string) (policy.Layer, error) {
-			l, err := policy.ParseLayer(name, file, []byte(with))
+			l, err := policytest.ParseLayer(name, file, []byte(with))
 			l.Rules = append(l.Rules, own.Rules...)
 			return l, err
 		},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stepbox/policy"
+	"stepbox/policy/policytest"
 	"stepbox/runner/gate"
 	"stepbox/session/e2e/must"
 )
@@ -48,7 +49,7 @@ var claude = policy.BuiltinProfiles().For([]string{"claude"}, "")
 // guarded has a judge ask about something.
 func guarded(t *testing.T, j *Judge) *Judge {
 	t.Helper()
-	l, err := policy.ParseLayer("user", "", []byte("commands: [{ask: git push}, {ask: rm -r}]\n"))
+	l, err := policytest.ParseLayer("user", "", []byte("commands: [{ask: git push}, {ask: rm -r}]\n"))
 	must.OK(t, err)
 	j.Use(policy.Of(l))
 	return j
@@ -126,7 +127,7 @@ func TestExec(t *testing.T) {
 
 // What wasn't read whole is denied where a rule denies what was read.
 func TestNotReadWholeAndDenied(t *testing.T) {
-	l, err := policy.ParseLayer("user", "", []byte("commands: [{deny: tool drop}]\n"))
+	l, err := policytest.ParseLayer("user", "", []byte("commands: [{deny: tool drop}]\n"))
 	must.OK(t, err)
 	for word, want := range map[string]policy.Verdict{"drop": policy.Deny, "list": policy.Ask} {
 		j := made(t)
@@ -267,7 +268,7 @@ func BenchmarkExec(b *testing.B) {
 // A rule that allows a program isn't about another one that calls itself so, nor about what
 // a link of the agent's own is called.
 func TestPosing(t *testing.T) {
-	l, err := policy.ParseLayer("user", "f.yaml", []byte("commands: [{allow: tool push *}, {allow: ssh push *}, {ask: '* push'}]\n"))
+	l, err := policytest.ParseLayer("user", "f.yaml", []byte("commands: [{allow: tool push *}, {allow: ssh push *}, {ask: '* push'}]\n"))
 	must.OK(t, err)
 	for name, c := range map[string]struct {
 		exec *gate.Exec
@@ -335,7 +336,7 @@ func TestBecomes(t *testing.T) {
 	setup := func(shell ...string) []string {
 		return append([]string{"/proc/self/exe", "--codex-run-as-process-setup", "47", "136", "pipe", "", "/p"}, shell...)
 	}
-	rules, err := policy.ParseLayer("p", "p.yaml", []byte("commands: [{deny: shred *}]"))
+	rules, err := policytest.ParseLayer("p", "p.yaml", []byte("commands: [{deny: shred *}]"))
 	must.OK(t, err)
 	j := made(t, "project/codex")
 	j.Use(policy.Of(rules))

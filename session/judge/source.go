@@ -69,7 +69,7 @@ func (k *settled) still(s source) bool {
 // suspects are the sources that may hold commands which nobody was shown.
 func suspects(all []source) (out []string) {
 	for _, s := range all {
-		if s.own || s.found.unclear || s.found.there && !s.leaves {
+		if s.own || s.found.unclear || s.found.region == elsewhere || s.found.there && !s.leaves {
 			out = append(out, api.Escape(s.file))
 		}
 	}

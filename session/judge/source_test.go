@@ -98,7 +98,7 @@ func TestSourcesThatLeave(t *testing.T) {
 		"a link":               {at: "/home/me/.claude/s.sh", first: harmless, link: true, want: true},
 		"an agent of its own":  {at: "/home/me/.claude/s.sh", first: "rg() { (exec -a rg /p/claude \"$@\"); }", want: true},
 		"from a pipe":          {at: "/dev/fd/3", want: true},
-		"where it can't write": {at: "/etc/profile"},
+		"where it can't write": {at: "/etc/profile", want: true}, // it is no agent's
 	} {
 		home, upper := t.TempDir(), t.TempDir()
 		j := &Judge{Places: Places{Project: "/p", Upper: upper, Home: "/home/me", HomeDir: home, Began: time.Now()}}

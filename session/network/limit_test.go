@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"stepbox/policy"
+	"stepbox/policy/policytest"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
 	"stepbox/session/e2e/must"
@@ -281,7 +282,7 @@ func TestFlowsBeyondALimit(t *testing.T) {
 }
 
 func BenchmarkMeter(b *testing.B) {
-	l, err := policy.ParseLayer("test", "", []byte("limits: {sent: 8000T}\nnetwork: [{allow: example.org, limit: {sent: 8000T}}]"))
+	l, err := policytest.ParseLayer("test", "", []byte("limits: {sent: 8000T}\nnetwork: [{allow: example.org, limit: {sent: 8000T}}]"))
 	must.OK(b, err)
 	var n Network
 	n.Rules(policy.Of(l), api.ModePolicy)

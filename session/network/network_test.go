@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stepbox/policy"
+	"stepbox/policy/policytest"
 	"stepbox/runner/egress"
 	"stepbox/session/api"
 	"stepbox/session/e2e/must"
@@ -50,7 +51,7 @@ func judged(t *testing.T, p *policy.Policy, mode api.Mode) (n *Network, asked, g
 // policyOf is a policy of one layer of network rules.
 func policyOf(t *testing.T, yaml string) *policy.Policy {
 	t.Helper()
-	l, err := policy.ParseLayer("test", "/test.yaml", []byte(yaml))
+	l, err := policytest.ParseLayer("test", "/test.yaml", []byte(yaml))
 	must.OK(t, err)
 	return policy.Of(l)
 }
@@ -164,7 +165,7 @@ network:
 // lets no connection through unasked either.
 func TestJudgeInModes(t *testing.T) {
 	layer := func(name string, origin policy.Origin, rules string) policy.Layer {
-		l, err := policy.ParseLayer(name, name+".yaml", []byte("network:\n  - "+rules+"\n"))
+		l, err := policytest.ParseLayer(name, name+".yaml", []byte("network:\n  - "+rules+"\n"))
 		must.OK(t, err)
 		l.Origin = origin
 		return l

@@ -11,13 +11,14 @@ import (
 
 	"stepbox/policy"
 	"stepbox/policy/git"
+	"stepbox/policy/policytest"
 	"stepbox/runner"
 	"stepbox/session/e2e/must"
 )
 
 func rulesOf(t *testing.T, text string) *policy.Policy {
 	t.Helper()
-	l, err := policy.ParseLayer("user", "/c/policy.yaml", []byte(text))
+	l, err := policytest.ParseLayer("user", "/c/policy.yaml", []byte(text))
 	must.OK(t, err)
 	return policy.Of(l)
 }

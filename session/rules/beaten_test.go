@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"stepbox/policy"
+	"stepbox/policy/policytest"
 	"stepbox/session/api"
 	"stepbox/session/e2e/must"
 )
 
 // A rule that never decides is told apart from one that does, if only in part.
 func TestBeaten(t *testing.T) {
-	user, err := policy.ParseLayer("your policy", "/c/policy.yaml", []byte(`
+	user, err := policytest.ParseLayer("your policy", "/c/policy.yaml", []byte(`
 network:
   - deny: ["*.example.org", 192.0.2.0/24, "a.example.net:443"]
   - deny: b.example.net
@@ -22,7 +23,7 @@ commands:
   - deny: git push ** evil
 `))
 	must.OK(t, err)
-	project, err := policy.ParseLayer("the project's policy", "/p/.stepbox.yaml", []byte("network: [{ask: d.example.net}]\n"))
+	project, err := policytest.ParseLayer("the project's policy", "/p/.stepbox.yaml", []byte("network: [{ask: d.example.net}]\n"))
 	must.OK(t, err)
 	for _, c := range []struct{ host, command, want string }{
 		{host: "x.example.org", want: "deny *.example.org (your policy, /c/policy.yaml:3)"},

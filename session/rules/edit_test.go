@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"stepbox/policy"
+	"stepbox/policy/policytest"
 	"stepbox/session/api"
 	"stepbox/session/e2e/must"
 )
@@ -97,7 +97,7 @@ func TestEdit(t *testing.T) {
 			if got != c.after {
 				t.Fatalf("it is\n%s\nwant\n%s", got, c.after)
 			}
-			if _, err := policy.ParseLayer("", "", []byte(got)); err != nil {
+			if _, err := policytest.ParseLayer("", "", []byte(got)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -128,7 +128,7 @@ func TestEditsKeepTheRest(t *testing.T) {
 				t.Fatalf("%+v in\n%s\n%v", r, text, err)
 			}
 			text = next
-			if _, err := policy.ParseLayer("", "", text); err != nil {
+			if _, err := policytest.ParseLayer("", "", text); err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
 		}
@@ -173,7 +173,7 @@ func FuzzEdit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		before, err := policy.ParseLayer("", "", []byte(text))
+		before, err := policytest.ParseLayer("", "", []byte(text))
 		if err != nil {
 			return
 		}
@@ -181,7 +181,7 @@ func FuzzEdit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		after, err := policy.ParseLayer("", "", out)
+		after, err := policytest.ParseLayer("", "", out)
 		if err != nil {
 			t.Fatalf("it doesn't parse: %v\n%s", err, out)
 		}

@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"net/netip"
-	"path"
 	"slices"
 	"strings"
 
@@ -72,18 +71,18 @@ func Hosts(to policy.Destination) (out []api.Proposal) {
 	})
 }
 
-// Shapes says whether the words of a rule are about a command by its own name, and not by what that runs in turn.
+// Shapes says whether a rule that [Commands] proposed is about a command word for word: exactly this one, or one that
+// begins so.
 func Shapes(pattern string, argv []string) bool {
-	words := policy.Words(pattern)
-	if len(words) == 0 || len(argv) == 0 || words[0] != argv[0] && words[0] != path.Base(argv[0]) {
-		return false
+	if exact, ok := Exactly(argv); ok && exact == pattern {
+		return true
 	}
-	r, err := policy.ParseRule(policy.Deny, pattern)
-	if err != nil {
-		return false
+	for n := range argv {
+		if head, ok := Exactly(argv[:n+1]); ok && head+" *" == pattern {
+			return true
+		}
 	}
-	p := policy.Of(policy.Layer{Rules: []policy.Rule{r}})
-	return p.Command(policy.Command{Argv: argv}).Verdict == policy.Deny
+	return false
 }
 
 // About says whether a rule on commands is about a line as a person would write it, as
