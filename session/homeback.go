@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func (s *Session) trapped(a *action) {
 	}
 	was := s.homeWas
 	s.loop.Aside(func() func() {
-		var found []string
+		var found map[string]string
 		var err error
 		if was == nil {
 			was, err = s.home.Was()
@@ -145,20 +146,18 @@ func (s *Session) trapped(a *action) {
 }
 
 // tellTraps tells what of it wasn't so as the action before ended.
-func (s *Session) tellTraps(a *action, found []string, err error) {
+func (s *Session) tellTraps(a *action, found map[string]string, err error) {
 	text := "what programs obey, in this session and the next ones, is another by now"
 	if err != nil {
-		text, found = "what programs obey of the home can't be looked at", []string{err.Error()}
+		text, found = "what programs obey of the home can't be looked at", map[string]string{err.Error(): ""}
 	}
-	before := s.traps
-	s.traps = make(map[string]bool)
 	var told []string
-	for _, file := range found {
-		if s.traps[file] = true; !before[file] {
+	for _, file := range slices.Sorted(maps.Keys(found)) {
+		if was, before := s.traps[file]; !before || was != found[file] {
 			told = append(told, api.Escape(api.Trim(file, toldPath)))
 		}
 	}
-	if len(told) > 0 {
+	if s.traps = found; len(told) > 0 {
 		s.note(true, "#%d ended, and %s: %s; stepbox diff --home %s lists it, stepbox rollback --home %s rolls it back",
 			a.N, text, listed(told[:min(len(told), toldFiles)], len(told), toldFiles), s.cfg.ID, s.cfg.ID)
 	}

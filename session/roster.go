@@ -335,23 +335,22 @@ func (r *roster) pid(pid int) *process {
 const maxAbove = 32
 
 // sends is what a process was seen to send as it started, or else the nearest above it that
-// was: git has others connect for it.
+// was: git has others connect for it. A shell's line is none that it starts.
 func (r *roster) sends(pid int) []string {
+	first := pid
 	for range maxAbove {
 		p := r.pid(pid)
-		if p == nil || len(p.sends) > 0 {
-			return p.sent()
+		switch {
+		case p == nil:
+			return nil
+		case len(p.sends) > 0 && (!p.shell || pid == first):
+			return p.sends
+		case p.shell:
+			return nil
 		}
 		pid = p.exec.Parent
 	}
 	return nil
-}
-
-func (p *process) sent() []string {
-	if p == nil {
-		return nil
-	}
-	return p.sends
 }
 
 // isMain says whether what starts in a process is the session's own agent: what the person had started, and by

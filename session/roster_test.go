@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -277,5 +278,26 @@ func TestRosterLooksTwice(t *testing.T) {
 	r.forget(&action{})
 	if r.kins[k.mark] != nil {
 		t.Error("an empty kin is kept")
+	}
+}
+
+// What a command sends is sent by it and by what it starts for that, and not by whatever else its shell's line starts.
+func TestRosterSends(t *testing.T) {
+	t.Parallel()
+	r, _ := fakeRoster()
+	line, push := []string{"pushes in a line"}, []string{"pushes"}
+	for _, p := range []struct {
+		pid, parent int
+		shell       bool
+		sends       []string
+		want        []string
+	}{
+		{pid: 1, parent: 0}, {pid: 10, parent: 1, shell: true, sends: line, want: line}, {pid: 11, parent: 10}, // curl
+		{pid: 12, parent: 10, sends: push, want: push}, {pid: 13, parent: 12, want: push}, {pid: 14, parent: 12, shell: true}, {pid: 15, parent: 14},
+	} {
+		begin(t, r, exec(p.pid, 0), &process{shell: p.shell, sends: p.sends, exec: api.Exec{Parent: p.parent}})
+		if got := r.sends(p.pid); !slices.Equal(got, p.want) {
+			t.Errorf("%d sends %q, want %q", p.pid, got, p.want)
+		}
 	}
 }

@@ -146,14 +146,14 @@ type Session struct {
 	ports      *ports.Ports // nil before the sandbox is there
 	servers    servers
 	rollbacks  int64
-	word       string          // what the agent is told with its next command
-	refusals   []string        // destinations that it was told can't be reached; at most maxRefusals
-	shown      []*files.Plan   // the plans that can be confirmed, those shown last at the end
-	shownHome  []*home.Plan    // the same of its home
-	traps      map[string]bool // of its home, that a person was told of
-	trapsOf    int             // actions that ended and of which it isn't known
-	homeWas    *home.Saved     // nil: it wasn't read yet
-	holdNext   bool            // step over: hold the next action whatever the mode
+	word       string            // what the agent is told with its next command
+	refusals   []string          // destinations that it was told can't be reached; at most maxRefusals
+	shown      []*files.Plan     // the plans that can be confirmed, those shown last at the end
+	shownHome  []*home.Plan      // the same of its home
+	traps      map[string]string // of its home, that a person was told of, and as what
+	trapsOf    int               // actions that ended and of which it isn't known
+	homeWas    *home.Saved       // nil: it wasn't read yet
+	holdNext   bool              // step over: hold the next action whatever the mode
 	tornSaid   bool
 	reachSaid  map[bool]bool // that a process reached for another, or (true) signalled it, was told of
 	thaw       func() error  // of a pause

@@ -76,3 +76,21 @@ func TestATrapInAKeptHomeIsToldAndTakenBack(t *testing.T) {
 		return e.Note != nil && strings.Contains(e.Note.Text, "1 file changed in its home") && strings.Contains(e.Note.Text, "~/.vimrc")
 	})
 }
+
+// A file that was told is told again once it is another, and so is one that is gone.
+func TestATrapIsToldAgain(t *testing.T) {
+	t.Parallel()
+	w := startConfigured(t, func(project string) {
+		dir := filepath.Join(filepath.Dir(project), "data", "homes", "generic")
+		must.OK(t, os.MkdirAll(dir, 0o700))
+		must.OK(t, os.WriteFile(filepath.Join(dir, ".gitconfig"), nil, 0o600))
+	}, func(c *session.Config) { c.Mode = api.ModePolicy }, "bash", "-c",
+		`perl -e 'open F, ">>", "$ENV{HOME}/.bashrc"; print F "alias\n"'; read x; perl -e 'open F, ">>", "$ENV{HOME}/.bashrc"; print F "trap\n"'; read x; rm ~/.gitconfig; read x`)
+	var after uint64
+	for _, file := range []string{"~/.bashrc", "~/.bashrc", "~/.gitconfig"} {
+		after = w.happened(file, func(e api.Event) bool {
+			return e.Seq > after && e.Note != nil && strings.Contains(e.Note.Text, "is another by now: "+file+";")
+		}).Seq
+		w.enter()
+	}
+}

@@ -217,20 +217,22 @@ func (d Dir) same(rel string, old, now saved) bool {
 	return err == nil && bytes.Equal(data, old.Data)
 }
 
-// Disobeyed names what differs of a home that is shared from how it was, and what isn't known of it.
-func (p Place) Disobeyed(was *Saved) (names []string, err error) {
+// Disobeyed names what differs of a home that is shared from how it was, and what isn't known of it,
+// each with what it is now: another text is another change.
+func (p Place) Disobeyed(was *Saved) (map[string]string, error) {
 	found, err := p.since(was)
 	if err != nil {
 		return nil, err
 	}
-	for _, rel := range slices.Sorted(maps.Keys(found.differs)) {
-		name := "~/" + rel
-		if found.now[rel].Unknown != "" {
+	out := make(map[string]string)
+	for rel := range found.differs {
+		name, now := "~/"+rel, found.now[rel]
+		if now.Unknown != "" {
 			name += " (not all of it can be looked at)"
 		}
-		names = append(names, name)
+		out[name] = now.Seen
 	}
-	return names, nil
+	return out, nil
 }
 
 // stays says why a file that differs can't go back, or needn't; "": it goes back.

@@ -247,6 +247,7 @@ var obeyed = []string{
 	".cargo/config.toml", ".config/pip", ".config/pip/pip.conf", ".pip", ".local/lib", ".pythonrc", ".perldb", ".irbrc", ".m2", ".gradle",
 	".curlrc", ".wgetrc", ".mailcap", ".lesskey", ".bash_aliases", ".cargo/config", ".hgrc", ".bazelrc", ".lldbinit", ".Rprofile", ".R/Makevars",
 	".julia/config", ".ghci", ".iex.exs", ".erlang", ".node_modules", ".node_libraries", ".bunfig.toml", ".pdbrc", ".sbt", ".lein", ".latexmkrc",
+	".config/go", ".config/gdb", ".config/tmux", ".ipython", "node_modules",
 }
 
 // Obeyed says whether a path below a home is one of these, or in one.

@@ -91,26 +91,55 @@ func option(words []string, name string) string {
 	return ""
 }
 
-// push is a git push's.
+// plain are options of a push that don't change what it sends, nor where; those of forced are told.
+var (
+	plain  = []string{"-u", "--set-upstream", "-q", "--quiet", "-v", "--verbose", "--progress", "--no-progress", "--porcelain", "--atomic", "--no-verify", "--thin", "--no-thin"}
+	forced = []string{"-f", "--force", "--force-with-lease", "--force-if-includes"}
+)
+
+// push is a git push's. What it sends is told only where its words say that by themselves: with
+// an option that isn't known, they may say something else.
 func (p *Places) push(words []string, cwd string) string {
+	set := false // by options before the word, of which the repository may be another
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		if words[0] == "-C" && len(words) > 1 {
-			cwd = under(cwd, words[1])
-		}
-		if (words[0] == "-C" || words[0] == "-c") && len(words) > 1 {
-			words = words[1:]
+		switch {
+		case words[0] == "-C" && len(words) > 1:
+			cwd, words = under(cwd, words[1]), words[1:]
+		case words[0] == "-c" && len(words) > 1:
+			set, words = true, words[1:]
+		default:
+			set = true
 		}
 		words = words[1:]
 	}
-	if len(words) == 0 || words[0] != "push" {
+	at := slices.Index(words, "push")
+	switch {
+	case at != 0 && (at < 0 || !set): // an option's value may stand before it
 		return ""
+	case set:
+		return as(words[at:])
 	}
 	var names []string
+	force := ""
 	for _, w := range words[1:] {
-		if !strings.HasPrefix(w, "-") {
+		switch {
+		case slices.Contains(forced, w):
+			force = ", and takes away what is there"
+		case slices.Contains(plain, w):
+		case strings.HasPrefix(w, "-"):
+			return as(words)
+		default:
 			names = append(names, w)
 		}
 	}
+	return p.pushes(names, cwd, force)
+}
+
+// as are the words of a push that says more than can be told in others.
+func as(words []string) string { return "pushes as its options say: git " + strings.Join(words, " ") }
+
+// pushes is what a push sends to a remote, and where that is.
+func (p *Places) pushes(names []string, cwd, force string) string {
 	remote, what := "origin", "what git's settings say"
 	if len(names) > 0 {
 		remote = names[0]
@@ -129,11 +158,13 @@ func (p *Places) push(words []string, cwd string) string {
 	case to == "" && config == nil:
 		return ""
 	case to == "":
-		return "pushes " + what + " to " + remote + ", of which the repository's settings have no address"
+		return "pushes " + what + " to " + remote + ", of which the repository's settings have no address" + force
+	case strings.Contains(strings.ToLower(string(config)), "insteadof"):
+		to += ", if its settings have no other for that"
 	case len(names) == 0:
-		return "pushes " + what + ", to " + to + " if that is origin"
+		return "pushes " + what + ", to " + to + " if that is origin" + force
 	}
-	return "pushes " + what + " to " + to
+	return "pushes " + what + " to " + to + force
 }
 
 // npmPackage is what npm publish and the like send: a package's folder, or a file.

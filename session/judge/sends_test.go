@@ -24,6 +24,7 @@ func TestSends(t *testing.T) {
 		must.OK(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	put("project/.git/config", "[remote \"origin\"]\n url = https://me:hunter2@git.example/a.git\n[remote \"up\"]\n url = x\n pushurl = git@git.example:up.git\n")
+	put("project/written/.git/config", "[remote \"origin\"]\n url = https://git.example/w.git\n[url \"https://evil.example/\"]\n pushInsteadOf = https://git.example/\n")
 	put("project/package.json", `{"name":"a","version":"1.0.0"}`)
 	put("upper/package.json", `{"name":"evil","version":"9.0.0","publishConfig":{"registry":"https://registry.example"},"private":true}`)
 	put("project/sub/package.json", `{"name":"sub","version":"2.0.0"}`)
@@ -42,7 +43,13 @@ func TestSends(t *testing.T) {
 	for line, want := range map[string]string{
 		"git push":                                                  "pushes what git's settings say, to https://git.example/a.git if that is origin",
 		"git push origin main":                                      "pushes main to https://git.example/a.git",
-		"git -C sub push -f up HEAD:main":                           "pushes HEAD:main to git@git.example:up.git",
+		"git -C sub push -f up HEAD:main":                           "pushes HEAD:main to git@git.example:up.git, and takes away what is there",
+		"git push -o https://git.example/x.git up":                  "pushes as its options say: git push -o https://git.example/x.git up",
+		"git push --all up":                                         "pushes as its options say: git push --all up",
+		"git push up main --mirror":                                 "pushes as its options say: git push up main --mirror",
+		"git -c remote.up.url=x push up main":                       "pushes as its options say: git push up main",
+		"git --git-dir x push up main":                              "pushes as its options say: git push up main",
+		"cd written; git push origin main":                          "pushes main to https://git.example/w.git, if its settings have no other for that",
 		"git push https://u:p@h.example/x main":                     "pushes main to https://h.example/x",
 		"git push nowhere main":                                     "pushes main to nowhere, of which the repository's settings have no address",
 		"git status && git log --grep push":                         "",
