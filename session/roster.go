@@ -39,7 +39,7 @@ type process struct {
 	agent   bool            // an agent's main process: what it starts is judged by itself
 	main    bool            // of the agent that the session was started for: see isMain
 	starter bool            // the agent's own program, but only to become a command
-	shell   bool
+	shell   bool            // what runs there is a shell
 	busy    bool            // it has started a program
 	next    *judge.Chain    // the interpreter that its script still has to start
 	is      *judge.Identity // which agent; nil: none
