@@ -111,7 +111,8 @@ func (e *evaluated) quiet(st *syntax.Stmt) bool {
 }
 
 // setsUp says whether a command, before the one that is evaluated, turns something of the
-// shell off, or does nothing.
+// shell off by which names become more files, or does nothing. Without other options the same text may
+// be other commands.
 func (e *evaluated) setsUp(st *syntax.Stmt) bool {
 	ws := e.words(st)
 	if len(ws) == 0 || e.line != "" || !e.quiet(st) {
@@ -121,15 +122,20 @@ func (e *evaluated) setsUp(st *syntax.Stmt) bool {
 	case "true":
 		return len(ws) == 1
 	case "shopt":
-		return e.shell == "bash" && len(ws) > 2 && ws[1] == "-u" && !slices.ContainsFunc(ws[2:], dashed)
+		return e.shell == "bash" && len(ws) > 2 && ws[1] == "-u" && within(ws[2:], "extglob")
 	case "unset":
 		return len(ws) == 4 && ws[1] == "-f" && ws[2] == "--"
 	case "unalias":
 		return len(ws) == 3 && ws[1] == "--"
 	case "setopt":
-		return e.shell == "zsh" && len(ws) > 1 && !slices.ContainsFunc(ws[1:], func(w string) bool { return !strings.HasPrefix(w, "NO_") })
+		return e.shell == "zsh" && within(ws[1:], "NO_EXTENDED_GLOB", "NO_BARE_GLOB_QUAL")
 	}
 	return false
+}
+
+// within says whether words are some of those that are known.
+func within(words []string, known ...string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(known, w) })
 }
 
 func dashed(word string) bool { return strings.HasPrefix(word, "-") }

@@ -408,6 +408,7 @@ func TestPeelEvaluated(t *testing.T) {
 		"source /home/me/x > /home/me/y && eval ls" + note:              false,
 		"shopt -s extdebug && eval ls" + note:                           false,
 		"shopt -u -o posix && eval ls" + note:                           false,
+		"shopt -u interactive_comments && eval ls" + note:               false,
 		"setopt DEBUG && eval ls" + note:                                false,
 		"{ ./x; } && eval ls" + note:                                    false,
 		"{ unset -f -- ls; eval rm; } && eval ls" + note:                false,
