@@ -16,7 +16,7 @@ func (s *Session) commandRules(q *question, d api.Decision, r api.Rule) (made []
 	if len(q.execs) == 0 {
 		return nil, api.Problemf(api.CodeGone, "#%d is no longer held", q.Action)
 	}
-	if r.Itself = q.shape() && r.Verdict == api.Allow && r.For == api.ExtentSession && s.info.Mode == api.ModeStep; r.Itself {
+	if q.shape() && r.Verdict == api.Allow && r.For == api.ExtentSession && s.info.Mode == api.ModeStep {
 		return shapeRule(q, d, r)
 	}
 	if d.Pattern == "" {
@@ -53,6 +53,7 @@ func (q *question) shape() bool { return q.Command != nil && q.Command.Itself &&
 // shapeRule is the rule on what the agent's own program starts, see shape of a Session.
 func shapeRule(q *question, d api.Decision, r api.Rule) ([]api.Rule, error) {
 	argv := q.execs[0].Argv
+	r.Itself = q.execs[0].Program.Path
 	if r.Command = d.Pattern; r.Command == "" {
 		r.Command, _ = rules.Exactly(argv)
 	}

@@ -229,7 +229,7 @@ func (s *Session) shape(a *action) *api.Rule {
 		return nil
 	}
 	for i := range s.info.Rules {
-		if r := &s.info.Rules[i]; r.Itself && rules.Shapes(r.Command, x.Argv) {
+		if r := &s.info.Rules[i]; r.Itself != "" && r.Itself == x.Program.Path && rules.Shapes(r.Command, x.Argv) {
 			return r
 		}
 	}

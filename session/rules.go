@@ -245,7 +245,7 @@ func (s *Session) changeRules(ctx context.Context, to func([]api.Rule) ([]api.Ru
 // as long as they are in it. Those on what the agent's own program starts aren't the policy's, see shape.
 func (s *Session) given() []api.Rule {
 	return slices.DeleteFunc(slices.Clone(s.info.Rules), func(r api.Rule) bool {
-		return r.Kept() && (s.info.Mode != api.ModeStep || r.Host == "" || !s.read.Says(r)) || r.Itself
+		return r.Kept() && (s.info.Mode != api.ModeStep || r.Host == "" || !s.read.Says(r)) || r.Itself != ""
 	})
 }
 

@@ -225,7 +225,7 @@ type Rule struct {
 	Command string    `json:"command,omitempty"` // words of a rule on commands
 	Host    string    `json:"host,omitempty"`    // HOST[:PORT[-PORT]][/PROTOCOL]
 	Why     string    `json:"why,omitempty"`     // as a policy's rules have it: one line
-	Itself  bool      `json:"itself,omitempty"`  // it is about what the agent's own program starts itself, in step mode; see Command
+	Itself  string    `json:"itself,omitempty"`  // path of the program that it is about, where the agent's own program starts that itself, in step mode; see Command
 	For     Extent    `json:"for,omitempty"`     // session, project or always
 	By      string    `json:"by,omitempty"`      // names the client
 	At      time.Time `json:"at,omitzero"`       // set by the supervisor
@@ -237,7 +237,7 @@ func (r Rule) Kept() bool { return r.For == ExtentProject || r.For == ExtentAlwa
 // Words is what the rule says, in words.
 func (r Rule) Words() string {
 	words := Escape(string(r.Verdict) + " " + r.Command + r.Host)
-	if r.Itself {
+	if r.Itself != "" {
 		words += " of the agent's own"
 	}
 	return words

@@ -372,7 +372,7 @@ func (x *Exec) Shell() bool {
 func (x *Exec) Plain() bool {
 	c := &x.Command
 	return len(x.Argv) > 0 && len(x.Prefix) == 0 && !policy.RunsScripts(path.Base(x.Program.Path)) && x.Linker == "" && !x.Posing && !x.Writable && x.Agent == nil && !x.Self &&
-		len(x.Heeds) == 0 && !x.unmet && !c.Written && !c.Truncated && len(c.Unpinned)+len(c.Sources) == 0 && len(policy.Scripts(x.Argv, x.Program.Path, x.Env...)) == 0
+		len(x.Heeds) == 0 && !x.unmet && !c.Written && !c.Truncated && len(c.Unpinned)+len(c.Sources)+len(c.Sends) == 0 && len(policy.Scripts(x.Argv, x.Program.Path, x.Env...)) == 0
 }
 
 // Scripts is gate.Options.Scripts: of what isn't known to be deaf, the standard input is one.
