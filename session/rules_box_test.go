@@ -380,7 +380,7 @@ func TestARuleIsAboutWhatPassesUnasked(t *testing.T) {
 // An answer that comes once the program gave up makes a rule for its next try.
 func TestAnAnswerAfterItGaveUp(t *testing.T) {
 	t.Parallel()
-	w := start(t, api.ModePolicy, "timeout 0.2 bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'; read x; exec 3<>/dev/tcp/192.0.2.1/80; read x")
+	w := start(t, api.ModePolicy, "timeout 3 bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'; read x; exec 3<>/dev/tcp/192.0.2.1/80; read x")
 	q := w.held(0)
 	w.happened("that it gave up", func(e api.Event) bool {
 		return e.Question != nil && e.Question.ID == q.ID && e.Question.Connection.Waiting == 0
