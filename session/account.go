@@ -29,9 +29,8 @@ const restless = 2 * time.Second
 const maxHalfway = 10
 
 // account records a checkpoint and says whose the changes since the last one
-// are; see files.Whose.
-func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
-	ran := s.accountant.Ran(t.Until, t.Froze, s.roster.ownerOf)
+// are, of those that can have run; see files.Whose.
+func (s *Session) account(t files.Taken, ran map[int]bool, settles bool, then func(*files.Checkpoint, error)) {
 	s.moved = false
 	var events []api.Event
 	cp := s.line.Last
@@ -42,7 +41,7 @@ func (s *Session) account(t files.Taken, then func(*files.Checkpoint, error)) {
 		s.line.Last = cp
 		events = append(events, s.line.Event(cp, 0))
 		if len(t.Changed) > 0 {
-			events = append(events, s.assign(last, cp, t.Changed, ran)...)
+			events = append(events, s.assign(last, cp, t.Changed, ran, settles)...)
 		}
 	case t.Manifest != cp.Manifest: // read again, to the same end
 		cp = &files.Checkpoint{ID: cp.ID, Root: cp.Root, Manifest: t.Manifest}
@@ -67,17 +66,17 @@ func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from in
 }
 
 // assign gives changes to those who made them. Ran is who can have run since the
-// last checkpoint; nil for anyone.
-func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool) []api.Event {
-	// What a roll back ended wrote nothing since.
-	may := slices.DeleteFunc(s.actions.commands(), func(c files.Command) bool { return s.actions.at(c.N).undone })
-	theirs, shared := files.Whose(may, ran, time.Now())
+// last checkpoint; nil for anyone. What the agent may have made is asked about in step mode, unless that only
+// settles for a person what there is.
+func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool, settles bool) []api.Event {
+	theirs, shared := files.Whose(s.writers(), ran, time.Now(), s.info.Mode == api.ModeStep && !settles)
 	if len(theirs) == 0 {
 		return s.edited(last, cp, changed, shared)
 	}
 	for _, n := range theirs {
 		a := s.actions.at(n)
 		a.Shared = a.Shared || len(theirs) > 1
+		a.mixed = a.mixed || files.MayAgent(ran)
 		a.made(last.ID, cp.ID)
 		s.wrote(a, changed)
 		if a.State == api.ActionEnded && !a.untold {
@@ -85,6 +84,11 @@ func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran 
 		}
 	}
 	return nil
+}
+
+// writers are the commands that can have made changes. What a roll back ended wrote nothing since.
+func (s *Session) writers() []files.Command {
+	return slices.DeleteFunc(s.actions.commands(), func(c files.Command) bool { return s.actions.at(c.N).undone })
 }
 
 // made notes that what changed between two checkpoints is the action's.
@@ -218,8 +222,8 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 // out whose doing it was.
 func (s *Session) touched() {
 	s.files.Bump()
-	if !s.moved || len(s.actions.alive()) > 0 {
-		s.movedAt = time.Now()
+	if now := time.Now(); !s.moved || len(s.actions.alive()) > 0 && (s.info.Mode != api.ModeStep || files.Undecided(s.writers(), nil, now) > 0) {
+		s.movedAt = now
 	}
 	s.moved = true
 	wait := max(0, min(quietTime, restless-time.Since(s.movedAt)))
@@ -297,7 +301,11 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	s.countSoon()
 	s.advance() // its parent has run, to notice its end
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.loop.Now() == loop.Running {
-		s.open(reviewOf(a, t.Listed, false))
+		q := reviewOf(a, t.Listed, false)
+		if a.mixed && t.Trust.Output {
+			q.Rule += "; the agent ran meanwhile and may have made some of them"
+		}
+		s.open(q)
 	}
 	if n := len(a.spans); n > 0 && a.spans[n-1].To > t.To && t.Err == nil { // it left something running, which wrote meanwhile
 		s.grow(a)
@@ -316,7 +324,7 @@ func (a *action) keptByRule(m api.Mode, t files.Trust) string {
 	if a.Review != api.ReviewOpen || !a.ruled(m) || m == api.ModeStep && !a.person {
 		return "" // and of what passed by a rule nobody has seen that it may change anything
 	}
-	return files.KeptByRule(&a.Action, a.keeps, a.lingers, t)
+	return files.KeptByRule(&a.Action, a.keeps, a.lingers, a.mixed, t)
 }
 
 // ruled says whether a rule may keep an action's changes. Nobody is asked about

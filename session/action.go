@@ -42,7 +42,8 @@ type action struct {
 	exiting  bool         // its last leader is about to end
 	untold   bool         // it has ended, and what it changed is being found out: nobody is told before
 	proc     proc         // where it formed
-	beside   bool         // what started it has started something else since
+	beside   bool         // another has begun since
+	mixed    bool         // the agent may have made some of its changes
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made

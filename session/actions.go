@@ -152,17 +152,11 @@ func (l *actions) commands() []files.Command {
 	return out
 }
 
-// goesOn notes of an action that forms, and of others, held or run, whether what started
-// one hasn't waited for it, but started another after it.
+// goesOn notes of those that are held or run when an action forms that another has begun after them,
+// which didn't wait for them.
 func (l *actions) goesOn(a *action) {
 	for _, o := range slices.AppendSeq(l.alive(), maps.Values(l.waiting)) {
-		switch {
-		case a.parent == nil || o.parent == nil || o.parent.proc != a.parent.proc || o == a:
-		case o.proc.forked(a.proc) < 0:
-			o.beside = true
-		default:
-			a.beside = true
-		}
+		o.beside = o.beside || o != a
 	}
 }
 

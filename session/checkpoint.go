@@ -16,9 +16,14 @@ import (
 // error that kept it from being taken or recorded. The session stops then:
 // without it nothing could be taken back. A nil then says that nobody needs it
 // now: what is half-way is left to the next one, for a while.
-func (s *Session) checkpoint(then func(*files.Checkpoint, error)) {
-	patient := then == nil && s.halfway < maxHalfway
-	if then == nil {
+func (s *Session) checkpoint(then func(*files.Checkpoint, error)) { s.take(then, false) }
+
+// settle is checkpoint for what a person asks for: what commands that run may have made is theirs.
+func (s *Session) settle(then func(*files.Checkpoint, error)) { s.take(then, true) }
+
+func (s *Session) take(then func(*files.Checkpoint, error), settles bool) {
+	rests := then == nil
+	if rests {
 		then = func(*files.Checkpoint, error) {}
 	}
 	s.restorer.Commands.Store(len(s.actions.alive()) > 0)
@@ -35,11 +40,13 @@ func (s *Session) checkpoint(then func(*files.Checkpoint, error)) {
 			next()
 			return
 		}
-		if patient && files.Halfway(t.Changed) {
-			s.halfway++
-			s.quiet.Reset(quietTime)
-			next()
-			return
+		ran := s.accountant.Ran(t.Until, t.Froze, s.roster.ownerOf)
+		if rests {
+			if wait := s.early(t, ran); wait > 0 {
+				s.quiet.Reset(wait)
+				next()
+				return
+			}
 		}
 		s.halfway = 0
 		if t.Torn != nil && s.loop.Now() < loop.Draining && !s.tornSaid {
@@ -47,11 +54,24 @@ func (s *Session) checkpoint(then func(*files.Checkpoint, error)) {
 			s.tornSaid = true
 			s.note(true, "checkpoints are taken while the agent runs: it can't be frozen: %v", t.Torn)
 		}
-		s.account(t, func(cp *files.Checkpoint, err error) {
+		s.account(t, ran, settles, func(cp *files.Checkpoint, err error) {
 			then(cp, err)
 			next()
 		})
 	})
+}
+
+// early is how long the changes of a look are left to later ones: they are half-way, or it isn't
+// known whose they are until a command ends. 0: they aren't.
+func (s *Session) early(t files.Taken, ran map[int]bool) time.Duration {
+	switch {
+	case s.halfway < maxHalfway && files.Halfway(t.Changed):
+		s.halfway++
+		return quietTime
+	case s.info.Mode == api.ModeStep && len(t.Changed) > 0:
+		return files.Undecided(s.writers(), ran, time.Now())
+	}
+	return 0
 }
 
 // Keep marks an action's changes as reviewed.

@@ -82,7 +82,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 // lastCheckpoint says what the files were at the end. The session needn't be
 // failed any more for one that can't be taken: the one before stands.
 func (s *Session) lastCheckpoint(exit runner.Exit) {
-	s.checkpoint(func(cp *files.Checkpoint, err error) {
+	s.settle(func(cp *files.Checkpoint, err error) {
 		if err != nil {
 			s.log.Error("the files at the end aren't known", "error", err)
 			if s.info.EndedBy != api.ByFailure {

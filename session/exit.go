@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -173,15 +172,6 @@ func (s *Session) leaderGone(a *action, last *api.Exit) {
 func (a *action) shed(r *roster) {
 	a.commands, a.seats, a.shown, a.passes = nil, nil, nil, nil
 	r.forget(a)
-}
-
-// reached says what a process tried with another.
-func reached(r gate.Reach) string {
-	caller := listedArgs([]string{r.Caller.Name})
-	if r.Kind != gate.ReachSignal {
-		return caller + " tried to get hold of another program (ptrace)"
-	}
-	return fmt.Sprintf("%s tried to send %s to the approved program %s, which may take it for an order,", caller, unix.SignalName(r.Signal), listedArgs([]string{r.Target.Name}))
 }
 
 func listedArgs(argv []string) string {

@@ -403,6 +403,9 @@ func (s *Session) following(q *question, d api.Decision) (next func(), also []ap
 			s.log.Warn("kept twice", "error", err)
 		}
 		also = append(also, s.actionEvent(a, "kept"))
+		for _, n := range a.SharedWith { // it goes on from here
+			s.actions.at(n).answered = time.Now()
+		}
 		next = func() {
 			s.unfreeze(q)
 			if a.unseen { // what its processes changed since is asked about next

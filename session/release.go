@@ -113,6 +113,9 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 	exec := p.exec
 	recorded := s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 	mark := s.roster.let(x, p)
+	if mark != 0 && s.info.Mode == api.ModeStep { // it is judged by itself: nothing that others gave it may outlive that
+		with |= gate.Unfiltered
+	}
 	x.OnBegin(func() error {
 		// On the gate's goroutine; the process stands before its first
 		// instruction and is its only thread.

@@ -52,7 +52,7 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 	case req.ToBefore == 0 && (req.Selection == nil) != (req.Redo == 0):
 		// First it has to be known whose all changes are that were made so far.
 		if err := s.loop.Do(ctx, func(done func(error)) {
-			s.checkpoint(func(_ *files.Checkpoint, err error) { done(err) })
+			s.settle(func(_ *files.Checkpoint, err error) { done(err) })
 		}); err != nil {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ func (d *desk) Last() *files.Checkpoint { return d.s.line.Last } // nobody else 
 // Account is files.Desk's.
 func (d *desk) Account(ctx context.Context, t files.Taken) error {
 	return d.s.loop.Do(ctx, func(done func(error)) {
-		d.s.account(t, func(_ *files.Checkpoint, err error) { done(err) })
+		d.s.account(t, d.s.accountant.Ran(t.Until, t.Froze, d.s.roster.ownerOf), true, func(_ *files.Checkpoint, err error) { done(err) })
 	})
 }
 

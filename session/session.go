@@ -367,23 +367,7 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 		},
 		Exit:   func(e gate.Exit) { s.loop.WhenStarted(func() { s.onExit(e) }) },
 		Failed: func(e *gate.Exec, why string) { s.loop.WhenStarted(func() { s.onFailed(e, why) }) },
-		Reach: func(r gate.Reach) bool {
-			answer := make(chan bool, 1)
-			s.loop.WhenStarted(func() {
-				may := s.roster.mayReach(r, s.info.Mode)
-				if !may && !s.reachSaid[r.Kind == gate.ReachSignal] && s.loop.Now() < loop.Stopping && r.Kind != gate.ReachShare { // once: there may be many
-					s.reachSaid[r.Kind == gate.ReachSignal] = true
-					s.note(true, "%s and was refused", reached(r))
-				}
-				answer <- may
-			})
-			select {
-			case may := <-answer:
-				return may
-			case <-s.loop.In(loop.Stopping):
-				return false
-			}
-		},
+		Reach:  s.mayReach,
 		Full: func(most int) {
 			s.loop.Submit(func() {
 				s.note(true, "%d programs wait to be decided on, and further ones behind them: more can't be held with this limit of open files (ulimit -n)", most)

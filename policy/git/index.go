@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 )
 
 // ErrIndex is what is wrong with an index, as one that is split in two.
@@ -71,20 +72,26 @@ const (
 // gitformat-index(5). Hashes are those of SHA-1 or, where entries don't add up
 // so, of SHA-256. The data may be hostile.
 func ParseIndex(data []byte) ([]Entry, error) {
-	entries, err := parseEntries(data, 20)
-	if err != nil {
-		entries, err = parseEntries(data, 32)
-	}
+	entries, _, err := parseIndex(data)
 	return entries, err
 }
 
-func parseEntries(data []byte, hash int) ([]Entry, error) {
+// parseIndex gives what follows on the entries, too.
+func parseIndex(data []byte) (entries []Entry, extensions []byte, err error) {
+	entries, extensions, err = parseEntries(data, 20)
+	if err != nil {
+		entries, extensions, err = parseEntries(data, 32)
+	}
+	return entries, extensions, err
+}
+
+func parseEntries(data []byte, hash int) ([]Entry, []byte, error) {
 	if len(data) < indexHeader || string(data[:4]) != "DIRC" {
-		return nil, ErrIndex
+		return nil, nil, ErrIndex
 	}
 	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	if version < 2 || version > 4 || uint64(count) > uint64(len(data)) {
-		return nil, ErrIndex
+		return nil, nil, ErrIndex
 	}
 	// A lie about the count doesn't cost more than what is there.
 	entries := make([]Entry, 0, min(int(count), len(data)/(indexStat+hash+2)))
@@ -92,13 +99,13 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 	for range count {
 		start := at
 		if at += indexStat + hash + 2; at > len(data) {
-			return nil, ErrIndex
+			return nil, nil, ErrIndex
 		}
 		flags := binary.BigEndian.Uint16(data[at-2:])
 		sparse := false
 		if flags&extended != 0 {
 			if at += 2; at > len(data) {
-				return nil, ErrIndex
+				return nil, nil, ErrIndex
 			}
 			sparse = binary.BigEndian.Uint16(data[at-2:])&skipWorktree != 0
 		}
@@ -107,23 +114,23 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 		if version == 4 { // what the name before has more is dropped from its end
 			n, drop, ok := varint(data, at)
 			if !ok || drop > len(previous) {
-				return nil, ErrIndex
+				return nil, nil, ErrIndex
 			}
 			at, keep = n, previous[:len(previous)-drop]
 		}
 		if at > len(data) {
-			return nil, ErrIndex
+			return nil, nil, ErrIndex
 		}
 		end := bytes.IndexByte(data[at:], 0)
 		if end < 0 {
-			return nil, ErrIndex
+			return nil, nil, ErrIndex
 		}
 		if left -= len(keep) + end; left < 0 {
-			return nil, ErrIndex
+			return nil, nil, ErrIndex
 		}
 		name := keep + string(data[at:at+end])
 		if n := int(flags & nameMask); name == "" || n != nameMask && n != len(name) {
-			return nil, ErrIndex
+			return nil, nil, ErrIndex
 		}
 		entries, previous = append(entries, entryAt(data[start:], hash, name)), name
 		e := &entries[len(entries)-1]
@@ -134,10 +141,44 @@ func parseEntries(data []byte, hash int) ([]Entry, error) {
 		}
 	}
 	// A split index has most of its entries in another file.
-	if at > len(data) || bytes.HasPrefix(data[at:], []byte("link")) {
-		return nil, ErrIndex
+	if at+hash > len(data) || bytes.HasPrefix(data[at:], []byte("link")) {
+		return nil, nil, ErrIndex
 	}
-	return entries, nil
+	return entries, data[at : len(data)-hash], nil
+}
+
+// caches are the extensions of an index that only save git from looking again.
+var caches = []string{"UNTR", "FSMN", "EOIE", "IEOT"}
+
+// Refreshed says whether an index says the same as the one before it, but for what git noted of the working
+// files as it looked at them (git status does).
+func Refreshed(was, is []byte) bool {
+	old, more, err := parseIndex(was)
+	if err != nil {
+		return false
+	}
+	entries, extensions, err := parseIndex(is)
+	return err == nil && slices.EqualFunc(old, entries, func(a, b Entry) bool {
+		return a.Path == b.Path && a.Mode == b.Mode && bytes.Equal(a.raw[indexStat:], b.raw[indexStat:])
+	}) && bytes.Equal(telling(more), telling(extensions))
+}
+
+// telling are an index's extensions without its caches; of what can't be taken apart it is all.
+func telling(extensions []byte) (out []byte) {
+	for rest := extensions; len(rest) > 0; {
+		if len(rest) < 8 {
+			return extensions
+		}
+		size := 8 + uint64(binary.BigEndian.Uint32(rest[4:]))
+		if size > uint64(len(rest)) {
+			return extensions
+		}
+		if !slices.Contains(caches, string(rest[:4])) {
+			out = append(out, rest[:size]...)
+		}
+		rest = rest[size:]
+	}
+	return out
 }
 
 // entryAt reads the fields of an entry that are of fixed width.

@@ -120,6 +120,10 @@ const (
 	// HoldExit keeps the process traced and has Exiting called before its
 	// end can be noticed. Each signal to its main thread costs a detour then.
 	HoldExit
+	// Unfiltered keeps a program from running if whoever starts it has put more filters
+	// over its system calls, seccomp(2), than all of the sandbox has: they outlive the exec, and decide
+	// what each call of the program returns.
+	Unfiltered
 )
 
 // Tell has a line that begins with "stepbox: " written to the standard error that

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,7 @@ type Options struct {
 	Failed func(e *Exec, why string)
 	// Reach says whether a process may get hold of another; its call waits
 	// meanwhile. Without it none may, but signal it.
-	Reach func(Reach) bool
+	Reach func(context.Context, Reach) bool
 	// Scripts names the arguments of an exec, as paths, from which the program
 	// may read its commands if they are files: `sh FILE`. It is called before
 	// Exec, and only reads the exported fields.
@@ -84,13 +85,14 @@ type Gate struct {
 	contents contents
 	programs programs
 
-	watch  *watcher
-	exits  *exits
-	first  first
-	own    atomic.Int64 // number of the session's terminal, or unseen
-	turns  turns
-	halter *halter
-	room   *room
+	watch   *watcher
+	exits   *exits
+	first   first
+	filters filters
+	own     atomic.Int64 // number of the session's terminal, or unseen
+	turns   turns
+	halter  *halter
+	room    *room
 }
 
 // waiter is a thread that waits for an answer.
@@ -124,7 +126,7 @@ func New(file *os.File, o Options) (*Gate, error) {
 		o.Failed = func(*Exec, string) {}
 	}
 	if o.Reach == nil {
-		o.Reach = func(r Reach) bool { return r.Kind == ReachSignal }
+		o.Reach = func(_ context.Context, r Reach) bool { return r.Kind == ReachSignal }
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}

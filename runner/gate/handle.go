@@ -25,6 +25,7 @@ func (g *Gate) handle(n notification) {
 		g.signal(n)
 		return
 	}
+	g.filters.of(int(n.TID))
 	if !g.room.enter(g.done) {
 		return // the gate has failed the call
 	}

@@ -199,6 +199,7 @@ type status struct {
 	group  int // its process's id there
 
 	pgrp, session int // its process group and session, there; -1 isn't known
+	filters       int // over its system calls, seccomp(2)
 	// Signals that wait for it or its process, that it handles, and that it blocks: bits from the lowest on.
 	pending, caught, blocked uint64
 }
@@ -245,6 +246,8 @@ func parseStatus(b []byte) (status, error) {
 			to = &s.pgrp
 		case "NSsid":
 			to = &s.session
+		case "Seccomp_filters":
+			to = &s.filters
 		case "SigPnd", "ShdPnd", "SigCgt", "SigBlk":
 			set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
 			if err != nil {

@@ -1,6 +1,9 @@
 package gate
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // maxAncestors bounds the chain of parents that is followed.
 const maxAncestors = 512
@@ -40,6 +43,22 @@ func (g *Gate) ancestors(child int, s state) []Process {
 type first struct{ pid atomic.Int64 }
 
 func (f *first) known() int { return int(f.pid.Load()) }
+
+// filters is how many of them all processes of the sandbox have over their system calls: as many as that which
+// starts its first program, and which runs nothing of the agent's.
+type filters struct {
+	once  sync.Once
+	count int // 0 where it isn't known: then any is too much
+}
+
+// of counts them at the first call, which is for that process.
+func (f *filters) of(tid int) {
+	f.once.Do(func() {
+		if st, err := statusOf(tid); err == nil {
+			f.count = st.filters
+		}
+	})
+}
 
 // is says whether a process is the first. The kernel is asked until it was found.
 func (f *first) is(pid int) bool {

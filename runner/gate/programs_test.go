@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -159,7 +160,7 @@ func TestTraced(t *testing.T) {
 						return
 					}
 					e.Allow()
-				}, options: Options{Reach: func(r Reach) bool {
+				}, options: Options{Reach: func(_ context.Context, r Reach) bool {
 					asked.Store(&r)
 					return may
 				}}})

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -69,11 +70,28 @@ func (g *Gate) reaches(n notification) {
 	case err != nil:
 		g.o.Log(fmt.Sprintf("kept thread %d from another process: %v", n.TID, err))
 		g.fail(n.ID, unix.EPERM)
-	case g.o.Reach(r):
+	case g.owner(r):
 		g.pass(n.ID)
 	default:
 		g.fail(n.ID, unix.EPERM)
 	}
+}
+
+// owner asks the owner, who may take their time as long as the caller lives.
+func (g *Gate) owner(r Reach) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	fd, err := unix.PidfdOpen(r.Caller.PID, 0)
+	if err != nil {
+		return false
+	}
+	defer procDir(fd).close()
+	n, err := g.watch.add(fd, false, cancel)
+	if err != nil {
+		return false
+	}
+	defer g.watch.remove(n)
+	return g.o.Reach(ctx, r)
 }
 
 // search has something look at all processes: one at a time, as a thousand that signal
@@ -238,5 +256,5 @@ func (g *Gate) tracer(e *Exec) (traced, may bool) {
 		return false, false
 	}
 	target := Party{Process: Process{PID: e.PID, Start: e.Start}, Ancestors: e.Ancestors, Mark: e.Mark}
-	return true, g.o.Reach(Reach{Kind: ReachStart, Caller: caller, Target: target})
+	return true, g.owner(Reach{Kind: ReachStart, Caller: caller, Target: target})
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -122,7 +123,7 @@ func TestReach(t *testing.T) {
 		t.Run(c.how+" "+strconv.FormatBool(c.allow), func(t *testing.T) {
 			var mu sync.Mutex
 			var asked []Reach
-			b := start(t, setup{role: "attack", args: []string{c.how}, decide: letGoOf, options: Options{Reach: func(r Reach) bool {
+			b := start(t, setup{role: "attack", args: []string{c.how}, decide: letGoOf, options: Options{Reach: func(_ context.Context, r Reach) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				asked = append(asked, r)

@@ -86,11 +86,15 @@ func (st *status) waiting() unix.Signal {
 	return 0
 }
 
-// unsignalled says that no signal waits for a new image that somebody sent to what was there before.
-func unsignalled(e *Exec) error {
+// unarranged says that nothing was arranged for a new image that outlives an exec: no signal waits that somebody sent
+// to what was there before, and if the image's owner wants that, no filter is over its calls.
+func (e *Exec) unarranged() error {
 	st, err := e.leader.status()
 	if err != nil {
 		return err
+	}
+	if e.allowed&Unfiltered != 0 && st.filters > e.gate.filters.count {
+		return errors.New("who started it has put a filter over its system calls (seccomp)")
 	}
 	if s := st.waiting(); s != 0 {
 		return fmt.Errorf("the signal %s was sent to it before it began", unix.SignalName(s))
@@ -158,7 +162,7 @@ func (r *Reach) send() unix.Errno {
 func (g *Gate) maySignal(n notification) (list []Reach, own bool, err error) {
 	g.search(func() { list, own, err = g.readSignal(n) })
 	for _, r := range list {
-		if err == nil && r.Target.Process != r.Caller.Process && !g.o.Reach(r) {
+		if err == nil && r.Target.Process != r.Caller.Process && !g.owner(r) {
 			err = unix.EPERM
 		}
 	}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +21,7 @@ func init() {
 	roles["signals"] = playSignals
 	roles["handler"] = playHandler
 	roles["pending"] = playPending
+	roles["filtered"] = playFiltered
 }
 
 // playHandler handles one signal, says so, and what comes.
@@ -81,7 +84,7 @@ func playSignals(args []string) {
 func TestSignals(t *testing.T) {
 	var mu sync.Mutex
 	var asked []Reach
-	b := start(t, setup{role: "signals", options: Options{Reach: func(r Reach) bool {
+	b := start(t, setup{role: "signals", options: Options{Reach: func(_ context.Context, r Reach) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, r)
@@ -142,6 +145,36 @@ func TestSignalWaits(t *testing.T) {
 	}
 }
 
+// playFiltered puts a filter over its own calls, and becomes another program.
+func playFiltered([]string) {
+	runtime.LockOSThread()
+	filter := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}
+	program := unix.SockFprog{Len: 1, Filter: &filter[0]}
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); e != 0 {
+		die("seccomp", e)
+	}
+	playExecve([]string{"/bin/true"})
+}
+
+// A filter of the caller's decides what the calls of the new program return: it isn't what was shown then.
+func TestFiltered(t *testing.T) {
+	for role, how := range map[string][]Allowance{"filtered": {Unfiltered, Unfiltered | HoldExit, HoldExit}, "execve": {Unfiltered}} {
+		for _, with := range how {
+			t.Run(fmt.Sprint(role, with), func(t *testing.T) {
+				b := start(t, setup{role: role, args: []string{"/bin/true"}, decide: allowBut("true")})
+				e := b.await("true")
+				e.Cover()
+				e.Allow(with)
+				b.wait()
+				refused := slices.ContainsFunc(b.failures(), func(f string) bool { return strings.Contains(f, "has put a filter over its system calls") })
+				if want := role == "filtered" && with&Unfiltered != 0; refused != want {
+					t.Errorf("failures %q", b.failures())
+				}
+			})
+		}
+	}
+}
+
 func TestOrders(t *testing.T) {
 	st := status{caught: 1<<(unix.SIGUSR1-1) | 1<<63, pending: 1<<(unix.SIGTERM-1) | 1<<(unix.SIGCONT-1)}
 	for s, want := range map[unix.Signal]bool{unix.SIGUSR1: true, 64: true, unix.SIGUSR2: false, unix.SIGQUIT: false, unix.SIGSTOP: true, unix.SIGCONT: true} {
@@ -160,7 +193,7 @@ func TestOrders(t *testing.T) {
 
 // What may be sent arrives, whoever sends it in the end.
 func TestSignalArrives(t *testing.T) {
-	b := start(t, setup{args: []string{"sh", "-c", `sh -c 'trap "echo got; exit" USR1; : > ready; while :; do sleep 0.01; done' & until [ -e ready ]; do sleep 0.01; done; kill -USR1 $!; wait`}, dir: t.TempDir(), options: Options{Reach: func(Reach) bool { return true }}})
+	b := start(t, setup{args: []string{"sh", "-c", `sh -c 'trap "echo got; exit" USR1; : > ready; while :; do sleep 0.01; done' & until [ -e ready ]; do sleep 0.01; done; kill -USR1 $!; wait`}, dir: t.TempDir(), options: Options{Reach: func(context.Context, Reach) bool { return true }}})
 	b.wait()
 	if b.out.String() != "got\n" {
 		t.Errorf("it said %q and %q", b.out.String(), b.err.String())

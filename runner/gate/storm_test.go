@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -182,7 +183,7 @@ func playStorm([]string) {
 // A call that is asked about either happens once and says so, or is interrupted before it was asked about, and
 // doesn't happen: whatever signals arrive meanwhile. What a queued signal carries arrives with it.
 func TestStorm(t *testing.T) {
-	b := start(t, setup{role: "storm", options: Options{Reach: func(Reach) bool { return true }}})
+	b := start(t, setup{role: "storm", options: Options{Reach: func(context.Context, Reach) bool { return true }}})
 	b.wait()
 	sent, rest, _ := strings.Cut(b.out.String(), "\n")
 	sent, ok := strings.CutPrefix(sent, "sent ")
@@ -215,7 +216,7 @@ func playSibling([]string) {
 // The number of another thread can be another program's by the time that a signal is sent to it: the supervisor sends it to the
 // thread that it has found, so that it comes from outside. Nobody is asked about what a process sends itself.
 func TestSibling(t *testing.T) {
-	b := start(t, setup{role: "sibling", options: Options{Reach: func(r Reach) bool { return false }}})
+	b := start(t, setup{role: "sibling", options: Options{Reach: func(_ context.Context, r Reach) bool { return false }}})
 	b.wait()
 	if want := "sibling \nitself \nnobody ESRCH\ncame from 0\n"; b.out.String() != want {
 		t.Errorf("it said %q, want %q", &b.out, want)

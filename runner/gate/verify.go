@@ -45,7 +45,7 @@ func (e *Exec) verifyImage() error {
 	if err := sameInput(e); err != nil {
 		return err
 	}
-	if err := unsignalled(e); err != nil {
+	if err := e.unarranged(); err != nil {
 		return err
 	}
 	return e.unchanged()

@@ -20,11 +20,13 @@ import (
 //   - both ran: a command that runs for less than absorbTime, not counting what it
 //     waited for an answer before, or that ends right now, is the likely writer and gets it, since its changes are reviewed at its
 //     end, soon. Else the change is an edit, which is asked about and reviewed,
-//     and says with whom it is shared. It is an edit too when the agent waits for
-//     none of them: it started something else since, as beside a tool server.
+//     and says with whom it is shared. It is an edit too when something was started
+//     since, as beside a tool server.
 //
 // So an edit by the agent is never absorbed by something that was approved
-// before and lives on.
+// before and lives on. Where edits are asked about, a command takes what the agent may have made
+// only as it ends, and then no rule keeps it: until then it is nobody's, and an edit as soon as the command has run for
+// that long or another begins.
 
 // absorbTime is how long a command that runs takes changes that could as well be
 // the agent's own.
@@ -45,7 +47,7 @@ type Command struct {
 	N        int
 	Runs     bool      // and what it changed until its end isn't in a checkpoint yet
 	Ending   bool      // its last process is about to end
-	Beside   bool      // what started it has started something else since
+	Beside   bool      // another command has begun since
 	Released time.Time // when it was let run, or to go on after a question
 }
 
@@ -159,8 +161,9 @@ func idle(before, now []runner.Activity) bool {
 
 // Whose says which commands made the changes since the last checkpoint; none
 // means that the agent made them by itself, or may have: shared are the commands
-// that may have as well. Ran is who can have run; nil for anyone.
-func Whose(alive []Command, ran map[int]bool, now time.Time) (theirs, shared []int) {
+// that may have as well. Ran is who can have run; nil for anyone. Strict says that of what the agent may
+// have made only a command that ends takes any.
+func Whose(alive []Command, ran map[int]bool, now time.Time, strict bool) (theirs, shared []int) {
 	var may []int
 	waited := false
 	for _, c := range alive {
@@ -170,10 +173,10 @@ func Whose(alive []Command, ran map[int]bool, now time.Time) (theirs, shared []i
 		may = append(may, c.N)
 		if c.takes(now) {
 			theirs = append(theirs, c.N)
-			waited = waited || c.Ending || !c.Beside
+			waited = waited || c.Ending || !c.Beside && !strict
 		}
 	}
-	if ran != nil && !ran[Agent] {
+	if !MayAgent(ran) {
 		if len(may) > 0 {
 			return may, nil
 		}
@@ -187,6 +190,26 @@ func Whose(alive []Command, ran map[int]bool, now time.Time) (theirs, shared []i
 	}
 	return nil, may
 }
+
+// Undecided is for how long it stays open whose the changes are that the agent may have made: a command may end meanwhile
+// that takes them. 0: it is known now.
+func Undecided(alive []Command, ran map[int]bool, now time.Time) (wait time.Duration) {
+	if !MayAgent(ran) {
+		return 0
+	}
+	for _, c := range alive {
+		switch {
+		case c.Ending:
+			return 0
+		case c.takes(now) && !c.Beside && (ran == nil || ran[c.N]):
+			wait = max(wait, absorbTime-now.Sub(c.Released))
+		}
+	}
+	return wait
+}
+
+// MayAgent says whether the agent is among those that can have run.
+func MayAgent(ran map[int]bool) bool { return ran == nil || ran[Agent] }
 
 // Halfway says whether all that changed is files that have nothing in them now, or new ones
 // that are called as temporary ones are. Many programs write a file beside the one that it

@@ -39,7 +39,7 @@ func TestWhose(t *testing.T) {
 		{"a command beside which it went on ends", []Command{last}, who{Agent: true, 7: true}, []int{7}, nil},
 		{"nothing is known", []Command{left, old}, nil, nil, []int{4, 2}},
 	} {
-		theirs, shared := Whose(c.alive, c.ran, now)
+		theirs, shared := Whose(c.alive, c.ran, now, false)
 		if !slices.Equal(theirs, c.theirs) || !slices.Equal(shared, c.shared) {
 			t.Errorf("%s: theirs %v, shared %v", c.name, theirs, shared)
 		}

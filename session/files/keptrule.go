@@ -18,6 +18,7 @@ import (
 type Trust struct {
 	Plain  bool // nothing that the person's own programs trust
 	Output bool // nothing but build output that git ignores, or git's own objects and references
+	Idle   bool // nothing but what git notes as it looks, and objects that it hadn't: nothing is another by that
 }
 
 // TrustIn looks at an action's changes. It reads what git ignores, so it isn't
@@ -33,14 +34,14 @@ func TrustIn(changed []diff.Change, commands []api.Command, ignores *git.Reposit
 // KeptByRule says in words why an action's changes don't wait for a person to
 // keep them; "" when they do. Its command was approved already; asking again is
 // worth a person's time only for what they may want to read. Ahead says that its
-// changes were approved with it, lingers that it left something running.
-func KeptByRule(a *api.Action, ahead, lingers bool, t Trust) string {
+// changes were approved with it, lingers that it left something running, mixed that the agent may have made some of them.
+func KeptByRule(a *api.Action, ahead, lingers, mixed bool, t Trust) string {
 	switch {
 	case a.Kind != api.KindCommand || a.Verdict != api.Allow || lingers || a.Shared:
 		return ""
 	case ahead && t.Plain:
 		return "approved together with what it changes"
-	case t.Output:
+	case t.Output && (!mixed || t.Idle):
 		return "only build output that git ignores, or git's own objects and references"
 	}
 	return ""

@@ -116,7 +116,7 @@ func TestKeptByRule(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &ended{Action: api.Action{Kind: api.KindCommand, Verdict: api.Allow}}
 			c.change(e)
-			if why := KeptByRule(&e.Action, e.ahead, e.lingers, TrustIn(c.files, nil, rules)); (why != "") != c.kept {
+			if why := KeptByRule(&e.Action, e.ahead, e.lingers, false, TrustIn(c.files, nil, rules)); (why != "") != c.kept {
 				t.Errorf("kept: %q", why)
 			}
 		})

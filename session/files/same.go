@@ -47,6 +47,28 @@ func (f *Files) index(ctx context.Context, e *diff.File) ([]git.Entry, error) {
 	return all, err
 }
 
+// maxIndex bounds an index that is looked into, in bytes: some hundred for each file of the project.
+const maxIndex = 64 << 20
+
+// Idle says whether some changes make nothing another that anything goes by: they are of the project's repository, new objects,
+// which nothing names, and what git notes in its index as it looks.
+func (f *Files) Idle(ctx context.Context, changed []diff.Change) bool {
+	return !slices.ContainsFunc(changed, func(c diff.Change) bool {
+		switch {
+		case strings.HasPrefix(c.Path, ".git/objects/"):
+			return c.Status != diff.Added
+		case c.Path != ".git/index" || c.Status != diff.Modified || c.Mode || c.Owner || c.Xattrs:
+			return true
+		}
+		was, err := f.Read(ctx, c.Old, maxIndex)
+		if err != nil {
+			return true
+		}
+		is, err := f.Read(ctx, c.New, maxIndex)
+		return err != nil || !git.Refreshed(was, is)
+	})
+}
+
 // Along reads of a checkpoint's root what leads to a path: see manifest.LoadPath.
 func (f *Files) Along(ctx context.Context, root, path string) (*manifest.Manifest, error) {
 	hash, err := ParseHash(root)

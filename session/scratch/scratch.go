@@ -219,7 +219,7 @@ func (s *Scratch) start(ctx context.Context, j job) (*runner.Sandbox, *lower.Low
 			}
 		},
 		// Debuggers may have what the program started, not what watches over it.
-		Reach: func(r gate.Reach) bool {
+		Reach: func(_ context.Context, r gate.Reach) bool {
 			return r.Kind == gate.ReachShare || r.Kind == gate.ReachSignal || len(r.Target.Ancestors) > 0
 		},
 	}})
