@@ -18,7 +18,7 @@ import (
 
 // SelfPath is where a sandbox has this program, for hooks and the like, which its
 // agent starts. What it may do there is up to who judges programs; see Sandbox.Self.
-const SelfPath = pid1.SocketDir + "/bin/stepbox"
+const SelfPath = pid1.ProgramDir + "/stepbox"
 
 // Self is this program as the sandbox has it: a file of the same device, inode, size
 // and time is it, and nothing in the sandbox can make one. Known is false when it

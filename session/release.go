@@ -57,9 +57,6 @@ func (s *Session) release(a *action, rule string) {
 	s.countSoon()
 	k := s.roster.newKin(a)
 	k.person, k.children = a.person, a.children
-	if s.info.Mode == api.ModeStep { // what is covered an answer says, and no rule
-		k.children = false
-	}
 	a.leaders = len(members)
 	for _, x := range members {
 		if a.person {

@@ -126,7 +126,8 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		return api.Ask, "step into: every program of this action is held"
 	case x.Server != nil && s.info.Mode == api.ModeStep && !slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
 		return api.Ask, "step mode: " + api.Escape(x.Server.Name) + ", which serves others and isn't led by what was approved any more, starts it"
-	case s.info.Mode == api.ModeWatch || k.children || k.covers() && !a.fedFromOutside(x):
+	// In step mode an answer says what is covered, and no rule.
+	case s.info.Mode == api.ModeWatch || k.children && s.info.Mode != api.ModeStep || k.covers() && !a.fedFromOutside(x):
 	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
 	case s.info.Mode == api.ModeStep && k.covers():
 		return api.Ask, "step mode: it runs what others write to the standard input of action " + strconv.Itoa(a.N)

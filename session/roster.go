@@ -205,7 +205,7 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	switch {
 	case q.Kind == gate.ReachSignal:
 		of := r.covering(q.Target)
-		return mode != api.ModeStep || of == nil || of == k || k != nil && (k.person || k.children) || !q.Orders || q.Leads
+		return mode != api.ModeStep || of == nil || of == k || k != nil && k.person || !q.Orders || q.Leads
 	case k == nil:
 		return false
 	case q.Kind == gate.ReachShare:
@@ -215,7 +215,7 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	}
 	// A debugger can have another program started than the one that was
 	// judged, so it takes an approval that covers any.
-	return q.Kind != gate.ReachStart || k.person || k.children || watched
+	return q.Kind != gate.ReachStart || k.person || k.children && mode != api.ModeStep || watched
 }
 
 // let puts a process on the list of those that are being let start a program. It

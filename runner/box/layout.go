@@ -13,6 +13,8 @@ import (
 
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
+
+	"stepbox/runner/pid1"
 )
 
 // systemFolders are shown as they are on the host, read-only. A link among them
@@ -152,7 +154,7 @@ const usualShared = 1 << 30
 func (l *layout) addKernel(shared int64) {
 	const plain = unix.MS_NOSUID | unix.MS_NODEV
 	l.add(&configs.Mount{Source: "proc", Destination: "/proc", Device: "proc", Flags: plain | unix.MS_NOEXEC})
-	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev", Device: "tmpfs", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME, Data: "mode=755,size=64k"})
+	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev", Device: "tmpfs", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME | unix.MS_RDONLY, Data: "mode=755,size=64k"})
 	// No gid= option: with one id mapped there is no group for terminals.
 	for _, name := range shownDevices {
 		l.add(&configs.Mount{Source: "/dev/" + name, Destination: "/dev/" + name, Device: "bind",
@@ -161,6 +163,9 @@ func (l *layout) addKernel(shared int64) {
 	l.add(&configs.Mount{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620,max=" + strconv.Itoa(MaxTerminals)})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev/shm", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=" + strconv.FormatInt(min(shared, usualShared), 10)})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run", Device: "tmpfs", Flags: plain, Data: "mode=755,size=64m"})
+	// What programs find by these names nobody in the sandbox can put others in the place of: a mount can't be renamed.
+	l.add(&configs.Mount{Source: "tmpfs", Destination: pid1.SocketDir, Device: "tmpfs", Flags: plain, Data: "mode=755,size=64k"})
+	l.add(&configs.Mount{Source: "tmpfs", Destination: pid1.ProgramDir, Device: "tmpfs", Flags: plain | unix.MS_RDONLY, Data: "mode=755,size=64k"})
 }
 
 func (l *layout) addSystem() error {

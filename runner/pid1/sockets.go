@@ -12,6 +12,9 @@ import (
 // answers on. It is in the sandbox's own /run: nothing of the host is there.
 const SocketDir = "/run/stepbox"
 
+// ProgramDir is where they find the program that asks there, by its names.
+const ProgramDir = SocketDir + "/bin"
+
 // MaxSockets bounds how many of them a Program may want.
 const MaxSockets = 4
 
