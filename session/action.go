@@ -43,6 +43,7 @@ type action struct {
 	untold   bool         // it has ended, and what it changed is being found out: nobody is told before
 	proc     proc         // where it formed
 	beside   bool         // another has begun since
+	attends  bool         // a program of it may take orders from the session's own terminal
 	mixed    bool         // the agent may have made some of its changes
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it

@@ -2,11 +2,14 @@ package session_test
 
 import (
 	"cmp"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"stepbox/session/api"
+	"stepbox/session/e2e/must"
 )
 
 // An approval covers what descends from a program only as long as nobody outside of what was approved can
@@ -48,6 +51,37 @@ while True:
 			w.isAskedAbout("less text", "which others than action 1 may have told to")
 		})
 	}
+}
+
+// The session's own terminal answers what is printed there, as where its cursor is: whoever prints can choose what
+// a program reads there as keys.
+func TestTheOwnTerminalAnswers(t *testing.T) {
+	t.Parallel()
+	w := startProgram(t, api.ModeStep, func(project string) {
+		perl, err := exec.LookPath("perl")
+		must.OK(t, err)
+		program, err := os.ReadFile(perl)
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(filepath.Join(project, "tool"), program, 0o700)) // one that isn't known
+		must.OK(t, os.WriteFile(filepath.Join(project, "agent.pl"), []byte(`
+use POSIX;
+my $t = POSIX::Termios->new;
+$t->getattr(0);
+$t->setlflag($t->getlflag & ~(ICANON | ECHO));
+$t->setattr(0);
+system "./tool", "-e", "system 'touch', '/tmp/before'";
+syswrite STDOUT, "\e[5n";
+sysread STDIN, my $answer, 1;
+system "./tool", "-e", "system 'touch', '/tmp/after'";
+sleep 60;
+`), 0o600))
+	}, "perl", "agent.pl")
+	q := w.approves(w.asks(api.Question{}, "/tmp/before"))
+	q = w.approves(w.asks(q, "/tmp/after"))
+	if q = w.held(q.ID); q.Title != "touch /tmp/after" || !strings.Contains(q.Rule, "reads keys at the session's terminal") {
+		t.Errorf("asked about %q: %s", q.Title, q.Rule)
+	}
+	w.ends()
 }
 
 // A signal that an approved program handles is an order.

@@ -81,6 +81,7 @@ func (s *Session) release(a *action, rule string) {
 func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also []api.Event) {
 	a := k.action
 	a.hears(x)
+	a.attends = a.attends || x.Attends
 	if k.covers() && len(x.Heeds) > 0 {
 		hears := x.Heeds
 		if a.outside(x, hears) {

@@ -126,6 +126,8 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		return api.Ask, "step into: every program of this action is held"
 	case x.Server != nil && s.info.Mode == api.ModeStep && !slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
 		return api.Ask, "step mode: " + api.Escape(x.Server.Name) + ", which serves others and isn't led by what was approved any more, starts it"
+	case s.info.Mode == api.ModeStep && k.covers() && a.attends && s.term.Spoke() && !slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
+		return api.Ask, "step mode: action " + strconv.Itoa(a.N) + " reads keys at the session's terminal, and there others than you may have typed: it answers what is printed"
 	// In step mode an answer says what is covered, and no rule.
 	case s.info.Mode == api.ModeWatch || k.children && s.info.Mode != api.ModeStep || k.covers() && !a.fedFromOutside(x):
 	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):

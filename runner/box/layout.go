@@ -73,6 +73,9 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 	if err := l.addWorkspace(spec, mounts); err != nil {
 		return nil, err
 	}
+	if err := l.anchor(spec); err != nil {
+		return nil, err
+	}
 	sort.SliceStable(l.mounts, func(i, j int) bool {
 		return depth(l.mounts[i].Destination) < depth(l.mounts[j].Destination)
 	})

@@ -263,7 +263,7 @@ func (e *Exec) readProcess() error {
 	if e.input.open {
 		e.Input, e.Common, e.Own = max(e.input.ino, 1), e.input.named, e.input.own
 	}
-	e.Terminals = e.input.terminals()
+	e.AtOwn, e.Terminals = e.input.atOwn, e.input.terminals()
 	if e.input.mode == unix.S_IFIFO {
 		e.Stdin = e.input.ino
 	}

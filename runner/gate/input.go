@@ -18,6 +18,7 @@ type input struct {
 	open     bool // others can put words into it while the program runs
 	named    bool // whoever finds it can
 	own      bool // it is the session's own terminal, at which a person types
+	atOwn    bool // that is among what it can read keys from
 	tty      int  // the device number of the terminal; 0 if that is none, or the session's own
 	out, err int  // those of the standard output and error, which who has no terminal reads keys from
 }
@@ -88,7 +89,9 @@ func (g *Gate) input(d procDir, tty int) input {
 		}
 		return tty
 	}
-	in.tty, in.out, in.err = foreign(tty), foreign(d.terminal("1")), foreign(d.terminal("2"))
+	out, err := d.terminal("1"), d.terminal("2")
+	in.atOwn = own != 0 && (in.own || tty == own || out == own || err == own)
+	in.tty, in.out, in.err = foreign(tty), foreign(out), foreign(err)
 	return in
 }
 
@@ -142,6 +145,7 @@ func (in *input) without(before *input) {
 	if !in.there {
 		*in = *before
 	}
+	in.atOwn = gone.atOwn || before.atOwn
 	in.tty, in.out, in.err = cmp.Or(gone.tty, before.tty), cmp.Or(gone.out, before.out), cmp.Or(gone.err, before.err)
 }
 

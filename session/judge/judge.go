@@ -96,6 +96,7 @@ type Exec struct {
 	Feeds     []uint64         // what it runs commands from, to which others can write meanwhile: inodes
 	Hears     []uint64         // what others can write to while it runs, and it can read: inodes, and terminals
 	Relays    bool             // it may pass on what it hears: it is no shell with its script
+	Attends   bool             // it may take orders from the session's own terminal, for all that is known of it
 	Heeds     []uint64         // what it may take orders from, for all that is known, Feeds included: inodes, and a terminal
 	Writable  bool             // its program, or the link that it was started by, is where the agent can write
 
@@ -341,10 +342,13 @@ func (j *Judge) orders(x *Exec, l *looks) {
 		x.Feeds = append(slices.Clone(e.Pipes), e.Input)
 	}
 	x.Heeds = x.Feeds
-	deaf := len(x.Hears) > 0 && policy.Deaf(argv, program)
+	if len(x.Hears) == 0 && !e.AtOwn {
+		return
+	}
+	deaf := policy.Deaf(argv, program)
 	x.Relays = len(x.Hears) > 0 && !(deaf && policy.IsShell(program))
-	if len(x.Hears) > 0 && !(deaf && !slices.ContainsFunc(e.Env, policy.LoadsCode) && !j.unseen(e, argv, program, l)) {
-		x.Heeds = slices.Concat(x.Feeds, x.Hears)
+	if !deaf || slices.ContainsFunc(e.Env, policy.LoadsCode) || j.unseen(e, argv, program, l) {
+		x.Heeds, x.Attends = slices.Concat(x.Feeds, x.Hears), e.AtOwn
 	}
 }
 
