@@ -102,7 +102,7 @@ type seat struct {
 func seatOf(x *judge.Exec) seat {
 	return seat{
 		proc: procOf(x), pgid: x.PGID, stdin: x.Stdin, stdout: x.Stdout, line: x.Command.Line,
-		inputs: slices.Clone(x.Hears),
+		inputs: slices.Concat(x.Hears, x.Outputs),
 	}
 }
 
@@ -155,7 +155,7 @@ func (a *action) relayed(by []uint64) bool {
 // outside says whether a program is told by what the action didn't make for itself: by what the
 // action got from who started it, or what whoever finds it can write to.
 func (a *action) outside(x *judge.Exec, by []uint64) bool {
-	return x.Common && slices.Contains(by, x.Input) || slices.ContainsFunc(a.seats, func(m seat) bool {
+	return x.Common && slices.Contains(by, x.Input) || x.File != 0 && slices.Contains(by, x.File) || slices.ContainsFunc(a.seats, func(m seat) bool {
 		return slices.ContainsFunc(m.inputs, func(from uint64) bool { return slices.Contains(by, from) })
 	})
 }

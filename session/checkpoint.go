@@ -26,7 +26,8 @@ func (s *Session) take(then func(*files.Checkpoint, error), settles bool) {
 	if rests {
 		then = func(*files.Checkpoint, error) {}
 	}
-	s.restorer.Commands.Store(len(s.actions.alive()) > 0)
+	// Where edits are asked about it has to be known who runs also before the first command begins.
+	s.restorer.Commands.Store(len(s.actions.alive()) > 0 || !rests && s.info.Mode == api.ModeStep)
 	var t files.Taken
 	s.loop.Alone(func() error {
 		var err error

@@ -41,7 +41,7 @@ sleep 60;
 	shell := `"tmux", "new", "victim.txt"`
 	for name, agent := range map[string]string{
 		"a shell in /dev/shm":       at("/dev/shm/bash", shell),
-		"a shell in /run":           at("/run/sh", shell),
+		"a shell in /run/lock":      at("/run/lock/sh", shell),
 		"a shell in /var/tmp":       at("/var/tmp/bash", shell),
 		"a shell in /tmp":           at("/tmp/bash", shell),
 		"a shell that was deleted":  moved,

@@ -76,9 +76,10 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 		s.form(x, &action{parent: p, profile: profile, doubt: "an agent within action " + strconv.Itoa(k.action.N) + " is an action of its own"})
 	case covered && k.covers() && x.Server == nil && s.info.Mode == api.ModeStep && !s.roster.led(k, x):
 		// What was approved is gone, or isn't above it: who has it start something now may be anyone.
+		mark := k.mark
 		lookFirst(s.loop, x, func() func() {
 			again := *x
-			again.Server = x.FindServer()
+			again.Server = x.FindServer(s.roster.others(mark))
 			return func() { s.nested(k, &again) }
 		})
 	case covered:

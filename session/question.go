@@ -33,6 +33,7 @@ type question struct {
 	request *request      // of one
 	call    *call         // of what the agent itself asks
 	limit   string        // that an action is to go on beyond
+	traps   []string      // what programs obey that this session wrote, as it was opened
 	telling bool          // how its tries stand is told before long
 	late    bool          // about what an ended action's processes changed since it was reviewed
 	since   time.Time     // as HeldAt, by the clock that nobody sets: how long it waits is counted from here
@@ -83,8 +84,10 @@ func (s *Session) open(q *question, also ...api.Event) {
 	q.ID = s.asked
 	q.since = time.Now()
 	q.HeldAt = q.since.UTC()
-	if traps := s.judge.Places.Traps(); q.Command != nil && len(traps) > 0 {
-		q.Command.Unpinned = append(q.Command.Unpinned, "programs obey what this session wrote to: "+strings.Join(traps, ", "))
+	if q.Command != nil {
+		if q.traps = s.judge.Places.Traps(); len(q.traps) > 0 {
+			q.Command.Unpinned = append(q.Command.Unpinned, "programs obey what this session wrote to: "+strings.Join(q.traps, ", "))
+		}
 	}
 	q.Hash, q.Same = q.digests()
 	s.questions = append(s.questions, q)
@@ -168,6 +171,11 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 			done(api.Question{}, err)
 			return
 		}
+		if d.Answer != api.AnswerDeny && q.Command != nil && !slices.Equal(q.traps, s.judge.Places.Traps()) {
+			s.again(q)
+			done(api.Question{}, api.Problemf(api.CodeStale, "#%d is asked about again: since you were asked this session wrote what programs obey", q.Action))
+			return
+		}
 		d.At, d.Action = time.Now().UTC(), q.Action
 		if d.By = api.Escape(api.Trim(d.By, 64)); d.By == "" {
 			d.By = "client"
@@ -203,6 +211,19 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 		err = api.Problemf(api.CodeStale, "#%d was approved and does not start: %s", out.Action, api.Escape(api.Trim(other.Error(), maxReason)))
 	}
 	return out, err
+}
+
+// again asks anew what a question about programs is about.
+func (s *Session) again(q *question) {
+	s.withdraw(q)
+	if q.kin != nil {
+		for _, x := range q.execs {
+			s.askNested(q.kin, x, q.Rule, q.joins)
+		}
+		return
+	}
+	q.action.question = nil
+	s.ask(q.action)
 }
 
 // another says what of the programs that a decision approves isn't as it was shown any more:

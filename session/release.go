@@ -111,7 +111,8 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 	exec := p.exec
 	recorded := s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 	mark := s.roster.let(x, p)
-	if mark != 0 && s.info.Mode == api.ModeStep { // it is judged by itself: nothing that others gave it may outlive that
+	alone := mark != 0 && s.info.Mode == api.ModeStep // it is judged by itself: nothing that others gave it may outlive that
+	if alone {
 		with |= gate.Unfiltered
 	}
 	x.OnBegin(func() error {
@@ -124,6 +125,11 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 		}
 		if err := recorded(); err != nil {
 			return errors.New(whyUnrecorded)
+		}
+		if alone {
+			if err := s.judge.Unwritten(x); err != nil {
+				return err
+			}
 		}
 		s.loop.Submit(func() { s.began(x.Exec) })
 		return nil

@@ -95,6 +95,12 @@ func (s *Session) letNested(q *question, x *judge.Exec, rule string) {
 func (s *Session) letRun(a *action, rule string, then func()) {
 	// The agent's other threads may have edited while it was held: those edits
 	// aren't this action's.
+	if !a.apart() {
+		s.roster.released = make(map[proc]int)
+		for _, x := range a.members {
+			s.roster.released[procOf(x)] = a.N
+		}
+	}
 	s.checkpoint(func(cp *files.Checkpoint, err error) {
 		if err != nil || a.State != api.ActionHeld {
 			return // the session ends, or it went away meanwhile

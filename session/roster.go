@@ -74,6 +74,7 @@ type roster struct {
 	log      *slog.Logger
 	procs    map[proc]*process
 	starting map[*gate.Exec]*process // let happen, and not begun yet
+	released map[proc]int            // held still, and let start once it is known whose the changes until then are: in which action
 	kins     map[uint64]*kin         // by mark
 	over     []*kin                  // of them, those that may be forgotten once nobody is of them
 	marked   uint64                  // the last mark that was given
@@ -116,10 +117,14 @@ func (k *kin) covers() bool {
 	return k.person || len(k.hears) > 0 && k.action.person && !k.action.relayed(k.hears)
 }
 
-// ownerOf is files.Owner: whose the changes of a process with a mark are.
-func (r *roster) ownerOf(mark uint64) int {
-	if k := r.kins[mark]; k != nil && !k.action.apart() {
+// ownerOf is files.Owner: whose the changes of a process are. One that is held, and has no other thread, runs nothing
+// until it is the program that is let start.
+func (r *roster) ownerOf(p runner.Activity) int {
+	if k := r.kins[p.Mark]; k != nil && !k.action.apart() {
 		return k.action.N
+	}
+	if n, held := r.released[proc{p.PID, p.Start}]; held && len(p.Threads) == 1 {
+		return n
 	}
 	return files.Agent
 }
@@ -205,7 +210,7 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	switch {
 	case q.Kind == gate.ReachSignal:
 		of := r.covering(q.Target)
-		return mode != api.ModeStep || of == nil || of == k || k != nil && k.person || !q.Orders || q.Leads
+		return mode != api.ModeStep || of == nil || of == k || k != nil && k.person || !q.Orders || q.Leads && r.isShell(q.Caller)
 	case k == nil:
 		return false
 	case q.Kind == gate.ReachShare:
@@ -216,6 +221,12 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	// A debugger can have another program started than the one that was
 	// judged, so it takes an approval that covers any.
 	return q.Kind != gate.ReachStart || k.person || k.children && mode != api.ModeStep || watched
+}
+
+// isShell says whether a shell runs in a process.
+func (r *roster) isShell(of gate.Party) bool {
+	p := r.procs[proc{of.PID, of.Start}]
+	return p != nil && p.shell
 }
 
 // let puts a process on the list of those that are being let start a program. It
@@ -309,6 +320,18 @@ func (r *roster) tree(a *action) (out []proc) {
 		if p.action == a && !slices.Contains(out, p.proc) && r.box.Alive(p.pid, p.start) {
 			out = append(out, p.proc)
 		}
+	}
+	return out
+}
+
+// others are the processes that have a mark, whoever started them. It may be called outside of the loop.
+func (r *roster) others(mark uint64) (out []gate.Process) {
+	list, err := r.box.Marked(func(m uint64) bool { return m == mark })
+	if err != nil {
+		r.log.Warn("cannot list the sandbox's processes", "error", err)
+	}
+	for _, p := range list {
+		out = append(out, gate.Process{PID: p.PID, Start: p.Start, Name: p.Name})
 	}
 	return out
 }

@@ -100,11 +100,11 @@ func TestRosterDescent(t *testing.T) {
 		}
 	}
 	for mark, want := range map[uint64]int{k.mark: 4, second.mark: 4, 99: files.Agent, 0: files.Agent} {
-		if got := r.ownerOf(mark); got != want {
+		if got := r.ownerOf(runner.Activity{Mark: mark}); got != want {
 			t.Errorf("changes of what has mark %d are %d's, want %d's", mark, got, want)
 		}
 	}
-	if a.Housekeeping = true; r.ownerOf(k.mark) != files.Agent {
+	if a.Housekeeping = true; r.ownerOf(runner.Activity{Mark: k.mark}) != files.Agent {
 		t.Error("housekeeping owns changes")
 	}
 }
@@ -131,6 +131,7 @@ func TestRosterReach(t *testing.T) {
 	t.Parallel()
 	r, _ := fakeRoster()
 	begin(t, r, exec(1, 0), &process{agent: true})
+	begin(t, r, exec(2, 0, 1), &process{shell: true})
 	marks := make(map[int]uint64)
 	for n := range 3 {
 		a := &action{Action: api.Action{N: n + 1}}
@@ -179,7 +180,8 @@ func TestRosterReach(t *testing.T) {
 	}{
 		"from the agent":                 {from: party(1, 0), to: party(10, 1), orders: true, mode: api.ModeStep},
 		"that ends it":                   {from: party(1, 0), to: party(10, 1), mode: api.ModeStep, want: true},
-		"from the shell that started it": {from: party(1, 0), to: party(10, 1), orders: true, leads: true, mode: api.ModeStep, want: true},
+		"from the shell that started it": {from: party(2, 0), to: party(10, 1), orders: true, leads: true, mode: api.ModeStep, want: true},
+		"from another leader":            {from: party(1, 0), to: party(10, 1), orders: true, leads: true, mode: api.ModeStep},
 		"within an action":               {from: party(21, 2), to: party(20, 2), orders: true, mode: api.ModeStep, want: true},
 		"from what nobody approved":      {from: party(21, 2), to: party(10, 1), orders: true, mode: api.ModeStep},
 		"from what was approved":         {from: party(11, 1), to: party(20, 2), orders: true, mode: api.ModeStep, want: true},

@@ -357,6 +357,7 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 			}
 		},
 		Scripts: judge.Scripts,
+		Telling: policy.LoadsCode,
 		Exiting: func(e gate.Exit) {
 			done := make(chan struct{})
 			s.loop.WhenStarted(func() { s.onExiting(e, func() { close(done) }) })

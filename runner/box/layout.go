@@ -165,8 +165,10 @@ func (l *layout) addKernel(shared int64) {
 	}
 	l.add(&configs.Mount{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620,max=" + strconv.Itoa(MaxTerminals)})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev/shm", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=" + strconv.FormatInt(min(shared, usualShared), 10)})
-	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run", Device: "tmpfs", Flags: plain, Data: "mode=755,size=64m"})
-	// What programs find by these names nobody in the sandbox can put others in the place of: a mount can't be renamed.
+	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run", Device: "tmpfs", Flags: plain | unix.MS_RDONLY, Data: "mode=755,size=64k"})
+	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run/lock", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=64m"})
+	// Who finds a name in /run takes what is there for the system's, as glibc does /run/nscd: nobody in the sandbox
+	// makes one, nor puts another in the place of these. A mount can't be renamed.
 	l.add(&configs.Mount{Source: "tmpfs", Destination: pid1.SocketDir, Device: "tmpfs", Flags: plain, Data: "mode=755,size=64k"})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: pid1.ProgramDir, Device: "tmpfs", Flags: plain | unix.MS_RDONLY, Data: "mode=755,size=64k"})
 }

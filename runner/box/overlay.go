@@ -51,7 +51,7 @@ func submounts(mounts []*mountinfo.Info, folder string) []string {
 }
 
 // MountsBelow lists what a process has mounted below a folder that is a mount itself, by
-// its own paths.
+// its own paths. A mount of what is there anyway, see anchor, is left out.
 func MountsBelow(pid int, folder string) ([]string, error) {
 	table, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mountinfo")
 	if err != nil {
@@ -62,10 +62,15 @@ func MountsBelow(pid int, folder string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the mounts of process %d: %w", pid, err)
 	}
-	if !slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { return m.Mountpoint == folder }) {
+	i := slices.IndexFunc(mounts, func(m *mountinfo.Info) bool { return m.Mountpoint == folder })
+	if i < 0 {
 		return nil, fmt.Errorf("process %d has nothing mounted at %q", pid, folder)
 	}
-	return submounts(mounts, folder), nil
+	home := mounts[i]
+	return submounts(slices.DeleteFunc(mounts, func(m *mountinfo.Info) bool {
+		rel, below := strings.CutPrefix(m.Mountpoint, folder+"/")
+		return below && m.Major == home.Major && m.Minor == home.Minor && m.Root == filepath.Join(home.Root, rel)
+	}), folder), nil
 }
 
 // addWorkspace mounts the project's overlay at the project's own path, and that of

@@ -124,6 +124,8 @@ func playAttack(args []string) {
 		say("is", reachFor(args[0], raw))
 	case "another's mark":
 		say("is", raw(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_LOCKS, zeroes(), 0))
+	case "another's limit":
+		say("is", raw(unix.SYS_PRLIMIT64, uintptr(unix.Getppid()), unix.RLIMIT_CORE, zeroes(), 0))
 	case "another's mark by an odd pointer":
 		const odd = 1 << 32
 		_ = raw(unix.SYS_MMAP, odd, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED, ^uintptr(0), 0)
@@ -145,6 +147,7 @@ func TestAttacks(t *testing.T) {
 		denied string
 	}{
 		{"another's mark", "marks", "is EPERM"},
+		{"another's limit", "marks", "is EPERM"},
 		{"another's mark by an odd pointer", "marks", "is EPERM"},
 		{"another's mark the old way", "marks", "is EPERM"},
 		{"userns by clone", "namespaces", "is EPERM"},

@@ -51,6 +51,8 @@ type Exec struct {
 	Stdin     uint64    // inode of the pipe that it is, else 0
 	Stdout    uint64
 	Input     uint64   // inode of its standard input, if others can put words into that while it runs: a pipe, a socket, a terminal, all but files and /dev/null
+	File      uint64   // inode of its standard input, if that is a file that the sandbox can write; 1 if it is closed, so that some file becomes it
+	Outputs   []uint64 // inodes of its standard output and error, if it can read others' words there; no terminals
 	Common    bool     // whoever finds Input can write to it: it is a socket, has a name, or is of /proc
 	Own       bool     // Input is the session's own terminal, at which a person types
 	AtOwn     bool     // it can read keys from that: Own, or by its controlling terminal, standard output or error

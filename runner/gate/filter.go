@@ -79,6 +79,10 @@ func guards() []guard {
 		{"marks", []rule{
 			{calls(unix.SYS_PRLIMIT64), []condition{is(1, unix.RLIMIT_LOCKS), is(2, 0), is(2|high, 0)}, pass},
 			{calls(unix.SYS_PRLIMIT64), []condition{is(1, unix.RLIMIT_LOCKS)}, errno(unix.EPERM)},
+			// A limit that is reached is a signal to whom it is set for. That is known here only of oneself.
+			{calls(unix.SYS_PRLIMIT64), []condition{is(0, 0)}, pass},
+			{calls(unix.SYS_PRLIMIT64), []condition{is(2, 0), is(2|high, 0)}, pass},
+			{calls: calls(unix.SYS_PRLIMIT64), answer: errno(unix.EPERM)},
 			{calls(unix.SYS_SETRLIMIT), []condition{is(0, unix.RLIMIT_LOCKS)}, errno(unix.EPERM)},
 		}},
 		{"namespaces", []rule{

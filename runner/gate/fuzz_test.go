@@ -109,7 +109,7 @@ func FuzzWords(f *testing.F) {
 		const base = 0x10000
 		source := sparse{base, b}
 		m, p := &memory{source: source}, &memory{source: source}
-		w, err := m.words(base+offset%4096, 1<<16, int(keep), p, true)
+		w, err := m.words(base+offset%4096, 1<<16, int(keep), p, true, nil)
 		kept := 0
 		for _, s := range w.list {
 			kept += len(s)
@@ -166,7 +166,7 @@ func lay(t *rapid.T, list []string) words {
 	}
 	source := sparse{base, append(append(pointers, make([]byte, 8)...), text...)}
 	m, p := &memory{source: source}, &memory{source: source}
-	w, err := m.words(base, 1<<20, 1<<20, p, true)
+	w, err := m.words(base, 1<<20, 1<<20, p, true, nil)
 	must.OK(t, err)
 	return w
 }

@@ -36,6 +36,9 @@ type Options struct {
 	// may read its commands if they are files: `sh FILE`. It is called before
 	// Exec, and only reads the exported fields.
 	Scripts func(*Exec) []string
+	// Telling says which variables are kept for whom the program is shown to, as NAME=VALUE, though the environment
+	// is too large to be kept whole.
+	Telling func(variable string) bool
 	// Full is told once, when execs first have to wait unread because as many are
 	// held as this process has descriptors for.
 	Full func(most int)

@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -202,10 +203,10 @@ func (e *Exec) readArguments(args []uint64) (err error) {
 	text, pointers := openMemory(e.TID), openMemory(e.TID)
 	defer text.close()
 	defer pointers.close()
-	if e.argv, err = text.words(untag(args[1]), maxStrings, keepArgv, pointers, true); err != nil {
+	if e.argv, err = text.words(untag(args[1]), maxStrings, keepArgv, pointers, true, nil); err != nil {
 		return err
 	}
-	if e.env, err = text.words(untag(args[2]), maxStrings-e.argv.size, keepEnv, pointers, false); err != nil {
+	if e.env, err = text.words(untag(args[2]), maxStrings-e.argv.size, keepEnv, pointers, false, e.gate.o.Telling); err != nil {
 		return err
 	}
 	e.Argv, e.Env = e.argv.list, e.env.list
@@ -262,6 +263,14 @@ func (e *Exec) readProcess() error {
 	e.input = e.gate.input(e.thread, s.tty)
 	if e.input.open {
 		e.Input, e.Common, e.Own = max(e.input.ino, 1), e.input.named, e.input.own
+	}
+	if e.input.file {
+		e.File = max(e.input.ino, 1)
+	}
+	for _, from := range []uint64{e.input.fromOut, e.input.fromErr} {
+		if from != 0 && !slices.Contains(e.Outputs, from) {
+			e.Outputs = append(e.Outputs, from)
+		}
 	}
 	e.AtOwn, e.Terminals = e.input.atOwn, e.input.terminals()
 	if e.input.mode == unix.S_IFIFO {

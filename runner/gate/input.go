@@ -17,17 +17,20 @@ type input struct {
 	rdev     uint64
 	open     bool // others can put words into it while the program runs
 	named    bool // whoever finds it can
+	file     bool // it is a file that they can write, or closed: then the first one that the program opens is it
 	own      bool // it is the session's own terminal, at which a person types
 	atOwn    bool // that is among what it can read keys from
 	tty      int  // the device number of the terminal; 0 if that is none, or the session's own
 	out, err int  // those of the standard output and error, which who has no terminal reads keys from
+	// What else can be read from those, as from a socket, and tells what others put there: inodes, else 0.
+	fromOut, fromErr uint64
 }
 
 // input looks at the standard input of a process.
 func (d procDir) input() input {
 	fd, err := d.open("fd/0", unix.O_PATH)
 	if errors.Is(err, unix.ENOENT) {
-		return input{}
+		return input{file: true}
 	}
 	unknown := input{there: true, open: true, named: true}
 	if err != nil {
@@ -40,6 +43,7 @@ func (d procDir) input() input {
 	}
 	in := input{there: true, dev: st.Dev, ino: st.Ino, mode: st.Mode & unix.S_IFMT, rdev: st.Rdev}
 	in.open, in.named = speaks(fd, &st)
+	in.file = !in.open && written(fd, &st)
 	return in
 }
 
@@ -61,6 +65,12 @@ func speaks(fd int, st *unix.Stat_t) (yes, common bool) {
 		return true, unix.Fstatfs(fd, &fs) != nil || fs.Type != unix.PIPEFS_MAGIC
 	}
 	return true, true
+}
+
+// written says whether an open file is a regular one that lies where the sandbox can write.
+func written(fd int, st *unix.Stat_t) bool {
+	var fs unix.Statfs_t
+	return st.Mode&unix.S_IFMT == unix.S_IFREG && (unix.Fstatfs(fd, &fs) != nil || fs.Flags&unix.ST_RDONLY == 0)
 }
 
 // silent says of a device that nobody can put words into it: /dev/null, zero, full, random and urandom
@@ -92,6 +102,7 @@ func (g *Gate) input(d procDir, tty int) input {
 	out, err := d.terminal("1"), d.terminal("2")
 	in.atOwn = own != 0 && (in.own || tty == own || out == own || err == own)
 	in.tty, in.out, in.err = foreign(tty), foreign(out), foreign(err)
+	in.fromOut, in.fromErr = d.readable("1"), d.readable("2")
 	return in
 }
 
@@ -101,6 +112,34 @@ func (d procDir) terminal(fd string) int {
 		return numberOf(st.Rdev)
 	}
 	return 0
+}
+
+// closed stands for the inode of what is in the place of a closed standard stream, once the program has opened something.
+const closed = 1
+
+// readable is the inode of what is read from a standard stream that is meant for writing, else 0. Terminals aren't
+// among that.
+func (d procDir) readable(fd string) uint64 {
+	var link, st unix.Stat_t
+	name := "fd/" + fd
+	switch err := unix.Fstatat(int(d), name, &link, unix.AT_SYMLINK_NOFOLLOW); {
+	case errors.Is(err, unix.ENOENT): // closed: one of the files that the program opens becomes it
+		return closed
+	case err != nil || link.Mode&0o400 == 0: // it wasn't opened for reading (proc_pid_fd(5))
+		return 0
+	}
+	to, err := d.open(name, unix.O_PATH)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(to)
+	if unix.Fstat(to, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFCHR && isTerminal(st.Rdev) {
+		return 0
+	}
+	if yes, _ := speaks(to, &st); !yes && !written(to, &st) {
+		return 0
+	}
+	return max(st.Ino, 1)
 }
 
 // terminals names those of them that aren't the session's own.
@@ -138,14 +177,21 @@ func (d procDir) stream(fd string, kind uint32) (st unix.Stat_t) {
 	return st
 }
 
-// without fills in what was there before and is gone: that says nothing. A descriptor may have been one that is closed
-// as a program begins.
+// without fills in what was there before and is closed as the program begins: of what could tell it something, that says nothing.
+// What couldn't may be another by the time that the program reads.
 func (in *input) without(before *input) {
 	gone := *in
-	if !in.there {
+	if !in.there && (before.open || before.file) {
 		*in = *before
 	}
+	still := func(is, was uint64) uint64 {
+		if is == closed && was != 0 {
+			return was
+		}
+		return is
+	}
 	in.atOwn = gone.atOwn || before.atOwn
+	in.fromOut, in.fromErr = still(gone.fromOut, before.fromOut), still(gone.fromErr, before.fromErr)
 	in.tty, in.out, in.err = cmp.Or(gone.tty, before.tty), cmp.Or(gone.out, before.out), cmp.Or(gone.err, before.err)
 }
 

@@ -25,6 +25,7 @@ const (
 	maxStrings = 6 << 20
 	keepArgv   = 256 << 10 // of argv kept for showing and judging, bytes
 	keepEnv    = 64 << 10  // of the environment
+	maxName    = 256       // of a variable's name that is looked at in any case
 	keepCount  = 16 << 10  // strings kept of either
 )
 
@@ -169,10 +170,11 @@ func (d *digest) end() {
 // words reads the list of pointers at an address and the strings they lead
 // to, at most budget bytes. Each byte is read once, so what is kept is what
 // the digests are of. A list without strings is one with an empty string,
-// where the kernel makes it so (argv, since 5.18).
-func (m *memory) words(address uint64, budget, keep int, pointers *memory, filled bool) (words, error) {
+// where the kernel makes it so (argv, since 5.18). Also says which strings are kept beyond that: at most
+// as much again, or the list isn't read.
+func (m *memory) words(address uint64, budget, keep int, pointers *memory, filled bool, also func(string) bool) (words, error) {
 	var w words
-	d := newDigest()
+	d, extra := newDigest(), 0
 	for at := address; address != 0; at += 8 {
 		pointer, err := pointers.pointer(at)
 		if err != nil {
@@ -183,12 +185,15 @@ func (m *memory) words(address uint64, budget, keep int, pointers *memory, fille
 		}
 		var text []byte
 		kept := len(w.list) < keepCount && w.size < keep
-		start := w.size
+		start, spare := w.size, max(keep-extra, maxName)
 		err = m.text(untag(pointer), min(maxString-1, budget-w.size-1), func(p []byte) {
 			d.part(p)
 			w.size += len(p)
-			if kept {
+			switch {
+			case kept:
 				text = append(text, p[:min(len(p), keep-len(text)-start)]...)
+			case also != nil:
+				text = append(text, p[:min(len(p), spare-len(text))]...)
 			}
 		})
 		if err != nil {
@@ -196,7 +201,13 @@ func (m *memory) words(address uint64, budget, keep int, pointers *memory, fille
 		}
 		d.end()
 		w.size++
-		if kept {
+		switch {
+		case kept:
+			w.list = append(w.list, string(text))
+		case also != nil && also(string(text)):
+			if extra += len(text); extra > keep || len(text) < w.size-1-start {
+				return w, fmt.Errorf("there are more than %d bytes of variables like %.32q", keep, text)
+			}
 			w.list = append(w.list, string(text))
 		}
 		if !kept || len(text) < w.size-1-start {

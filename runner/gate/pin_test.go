@@ -239,13 +239,16 @@ func TestInputBecomesAnother(t *testing.T) {
 	}{
 		{"null", "null", false}, {"null", "pipe", false}, {"file", "file", false}, {"file", "null", false}, {"file", "socket", false}, {"closed", "closed", false}, {"closed", "pipe", false},
 		{"pipe", "pipe", true}, {"pipe", "null", true}, {"socket", "socket", true}, {"proc", "proc", true}, {"inotify", "inotify", true}, {"event", "event", true}, {"random", "random", false}, {"full", "file", false},
-		{"pipe that closes", "pipe that closes", true},
+		{"pipe that closes", "pipe that closes", true}, {"null that closes", "null that closes", false},
 	} {
 		t.Run(c.from+" to "+c.to, func(t *testing.T) {
 			b := start(t, setup{role: "input", args: []string{c.from, c.to}, dir: t.TempDir(), decide: allowBut("true")})
 			e := b.await("true")
 			if (e.Input != 0) != c.open {
 				t.Errorf("others can speak by it: %v", e.Input != 0)
+			}
+			if (e.File != 0) != (c.from == "file" || c.from == "closed") {
+				t.Errorf("what it reads there is a file of the sandbox's: %v", e.File != 0)
 			}
 			e.Cover()
 			must.OK(t, os.WriteFile(filepath.Join(b.dir, "shown"), nil, 0o644)) // now it puts the other there
@@ -255,11 +258,27 @@ func TestInputBecomesAnother(t *testing.T) {
 			})
 			e.Allow()
 			b.wait()
-			if c.from != c.to {
+			refused := c.from != c.to || c.from == "null that closes"
+			if refused {
 				b.oneFailure()
 			}
-			if got := strings.Join(b.failures(), "\n"); (c.from != c.to) != strings.Contains(got, "its standard input or terminal was made another") {
+			if got := strings.Join(b.failures(), "\n"); refused != strings.Contains(got, "its standard input or terminal was made another") {
 				t.Errorf("failures %q", got)
+			}
+		})
+	}
+}
+
+// Who prints to what can be read may find keys there.
+func TestOutputsThatSpeak(t *testing.T) {
+	for how, speaks := range map[string]bool{
+		">/dev/null": false, ">f": false, "1<>f": true, ">&-": true, "2<>f": true, "| cat": false, "1< <(sleep 1)": true, "</usr/bin/true >/dev/null": false,
+	} {
+		t.Run(how, func(t *testing.T) {
+			b := start(t, setup{args: []string{"bash", "-c", "exec 2>/dev/null; /bin/true " + how + "; true"}, dir: t.TempDir()})
+			b.wait()
+			if e := b.find("/bin/true"); (len(e.Outputs) > 0) != speaks {
+				t.Errorf("%v", e.Outputs)
 			}
 		})
 	}
@@ -289,6 +308,9 @@ func playInput(args []string) {
 		case "closed":
 			_ = unix.Close(0)
 			return
+		case "null that closes":
+			flags = unix.O_CLOEXEC
+			fd, err = unix.Open("/dev/null", unix.O_RDONLY, 0)
 		case "null", "full", "random":
 			fd, err = unix.Open("/dev/"+what, unix.O_RDONLY, 0)
 		case "file":

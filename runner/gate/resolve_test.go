@@ -199,6 +199,29 @@ func TestLargeArguments(t *testing.T) {
 	}
 }
 
+// However large an environment is, what its owner wants to see of it is kept, or nothing runs.
+func TestLargeEnvironment(t *testing.T) {
+	telling := func(v string) bool { return strings.HasPrefix(v, "LD_") }
+	var junk []string
+	for i := range 200 {
+		junk = append(junk, fmt.Sprintf("A%d=%01000d", i, 0))
+	}
+	for _, c := range []struct {
+		last string
+		size int
+		runs bool
+	}{{"LD_PRELOAD=/x", 0, true}, {"LD_PRELOAD=", 100_000, false}} {
+		env := append(slices.Clone(junk), c.last+strings.Repeat("a", c.size))
+		b := start(t, setup{args: []string{"/usr/bin/env", "/bin/true"}, env: env, options: Options{Telling: telling}})
+		if code := b.wait(); (code == 0) != c.runs {
+			t.Errorf("%d bytes: it ended with %d", c.size, code)
+		}
+		if seen := b.seen(); c.runs && (len(seen) != 2 || !seen[0].Truncated || !slices.Contains(seen[1].Env, c.last)) {
+			t.Errorf("%d execs were seen", len(seen))
+		}
+	}
+}
+
 // Arguments are of any bytes, and may be none.
 func TestOddArguments(t *testing.T) {
 	b := start(t, setup{role: "odd", args: nil})

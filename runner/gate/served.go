@@ -3,6 +3,7 @@ package gate
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,18 +13,18 @@ import (
 // mostSockets is how many of a process's descriptors are looked at for sockets.
 const mostSockets = 4096
 
-// FindServer finds the nearest process above the caller that others can connect to: it waits for
-// connections on a unix socket or by TCP, so that what it starts may be what a client told it to.
+// FindServer finds a process that others can connect to, the nearest above the caller or one of some others: it waits for
+// connections on a unix socket or by TCP, so that what it starts, or had started, may be what a client told it to.
 // It opens files, and finds none once the caller is gone. A server that has handed its socket on isn't
 // found.
-func (e *Exec) FindServer() *Process {
+func (e *Exec) FindServer(others []Process) *Process {
 	thread, err := openProc(e.TID)
 	if err != nil {
 		return nil
 	}
 	defer thread.close()
 	waiting := thread.listening()
-	for _, p := range e.Ancestors {
+	for _, p := range slices.Concat(e.Ancestors, others) {
 		d, err := openProc(p.PID)
 		if err != nil {
 			continue

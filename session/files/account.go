@@ -56,8 +56,8 @@ func (c *Command) takes(now time.Time) bool {
 	return c.Runs && (c.Ending || now.Sub(c.Released) < absorbTime)
 }
 
-// Owner says whose a process is by its mark: the number of a command, or Agent.
-type Owner func(mark uint64) int
+// Owner says whose a process is: the number of a command, or Agent.
+type Owner func(p runner.Activity) int
 
 // Accountant says who can have made the changes since the last checkpoint. The
 // session's loop owns it.
@@ -108,7 +108,7 @@ func look(list []runner.Activity, of Owner) *glance {
 	}
 	g := &glance{list, make([]int, len(list))}
 	for i, p := range list {
-		g.owners[i] = of(p.Mark)
+		g.owners[i] = of(p)
 	}
 	return g
 }

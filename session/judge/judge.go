@@ -338,15 +338,22 @@ func (j *Judge) orders(x *Exec, l *looks) {
 		return
 	}
 	argv, program := started(e)
-	if e.Input != 0 && policy.ReadsInput(argv, program) {
+	script := policy.ReadsInput(argv, program)
+	if e.Input != 0 && script {
 		x.Feeds = append(slices.Clone(e.Pipes), e.Input)
 	}
+	deaf := policy.Deaf(argv, program)
+	if !deaf { // it may read keys also where it prints
+		x.Hears = append(x.Hears, e.Outputs...)
+	}
+	if e.File != 0 && !deaf && !script { // a script is shown, and compared
+		x.Hears = append(x.Hears, e.File)
+	}
 	x.Heeds = x.Feeds
+	x.Relays = len(x.Hears) > 0 && !(deaf && policy.IsShell(program))
 	if len(x.Hears) == 0 && !e.AtOwn {
 		return
 	}
-	deaf := policy.Deaf(argv, program)
-	x.Relays = len(x.Hears) > 0 && !(deaf && policy.IsShell(program))
 	if !deaf || slices.ContainsFunc(e.Env, policy.LoadsCode) || j.unseen(e, argv, program, l) {
 		x.Heeds, x.Attends = slices.Concat(x.Feeds, x.Hears), e.AtOwn
 	}

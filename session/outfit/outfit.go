@@ -19,6 +19,7 @@ import (
 	"stepbox/policy"
 	"stepbox/policy/git"
 	"stepbox/runner"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/frozen"
 )
@@ -88,9 +89,9 @@ func For(n Needs) (*Outfit, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := pathOf(n.Env)
 	programs, where := tools(n.Argv[0], n.Env, n.Home, n.Workspace, n.DataDir)
 	binds := withMounts(programs, shown)
+	path := searched(pathOf(n.Env), n.Home, binds)
 	var builds []runner.Bind
 	if !n.Extras.NoCaches {
 		if builds, err = caches(n, binds); err != nil {
@@ -187,6 +188,23 @@ func environ(n Needs, path string) []string {
 // pathOf finds PATH in an environment.
 func pathOf(env []string) string {
 	return cmp.Or(Variable(env, "PATH"), "/usr/local/bin:/usr/bin:/bin")
+}
+
+// searched is a PATH of the person's whose folders that are the agent's in the sandbox come last: a program that it leaves there
+// runs in the place of no other. Those are in the home or in /tmp, and nothing is mounted there.
+func searched(path, home string, binds []runner.Bind) string {
+	var first, last []string
+	for _, dir := range filepath.SplitList(path) {
+		at := filepath.Clean(dir)
+		switch {
+		case !manifest.Within(at, home) && !manifest.Within(at, "/tmp"),
+			slices.ContainsFunc(binds, func(b runner.Bind) bool { return b.Upper == "" && manifest.Within(at, b.Target) }):
+			first = append(first, dir)
+		default:
+			last = append(last, dir)
+		}
+	}
+	return strings.Join(append(first, last...), string(filepath.ListSeparator))
 }
 
 // Variable is a variable's value in an environment; "" when it isn't set.
