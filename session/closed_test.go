@@ -117,6 +117,42 @@ sleep 60;
 	w.ends()
 }
 
+// What the agent writes while an approved command runs is asked about before the next one, and as that one ends, also where
+// git ignores it or keeps its own.
+func TestWrittenBesideAnApprovedCommand(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	for how, then := range map[string]string{
+		"the next":        `unless (fork) { unless (fork) { exec "make", "-n" } exit 0 } sleep 60;`,
+		"its end":         `close W; sleep 60;`,
+		"what is ignored": `open F, ">", "build/out"; print F "x"; close F; close W; sleep 60;`,
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			w := startProgram(t, api.ModeStep, func(project string) {
+				gitIn(t, project, "init", "-q")
+				must.OK(t, os.Mkdir(filepath.Join(project, "build"), 0o755))
+				for name, text := range map[string]string{".gitignore": "build\n", "build/out": "", "Makefile": "all:\n", "agent.pl": `
+pipe R, W;
+unless (fork) { close W; open STDIN, "<&R"; exec "cat" }
+close R;
+sleep 1 until -e "/tmp/go";
+open F, ">>", "Makefile" and print F "evil:\n" and close F if "` + how + `" ne "what is ignored";
+` + then} {
+					must.OK(t, os.WriteFile(filepath.Join(project, name), []byte(text), 0o644))
+				}
+			}, "perl", "agent.pl")
+			q := w.approves(w.asks(api.Question{}, "cat"))
+			w.happened("it runs", func(e api.Event) bool { return e.Kind == "exec.allowed" && e.Exec.Action == 1 })
+			must.OK(t, os.WriteFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", "go"), nil, 0o600))
+			if q = w.held(q.ID); q.Subject != api.SubjectEdit || len(q.Changes) != 1 {
+				t.Errorf("asked about %q: %s", q.Title, q.Rule)
+			}
+			w.ends()
+		})
+	}
+}
+
 // What serves others once the action is over starts what they say.
 func TestServerOutlivesItsAction(t *testing.T) {
 	t.Parallel()

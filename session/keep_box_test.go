@@ -3,6 +3,7 @@ package session_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"stepbox/session/api"
@@ -48,14 +49,18 @@ func TestBuildOutputAndCommitsAreKeptByRule(t *testing.T) {
 		if a.Files == 0 {
 			t.Errorf("%q is said to have changed nothing", want.title)
 		}
-		if got := a.Review == api.ReviewKept; got != want.kept || got != (a.Kept != "") {
+		kept := a.Review == api.ReviewKept
+		if kept && !want.kept || kept != (a.Kept != "") {
 			t.Errorf("%q: the review is %q, kept by %q", want.title, a.Review, a.Kept)
 		}
 		last = q.ID
-		if !want.kept {
+		if !kept {
 			review := w.held(q.ID)
 			if review.Subject != api.SubjectEdit {
 				t.Fatalf("after %q: held %s %q, want a review", want.title, review.Subject, review.Title)
+			}
+			if want.kept && !strings.HasSuffix(review.Rule, "; the agent ran meanwhile and may have made some of them") { // as on a busy machine
+				t.Errorf("%q is asked about: %s", want.title, review.Rule)
 			}
 			w.must(w.decide(review, api.AnswerKeep))
 			last = review.ID

@@ -44,6 +44,26 @@ func TestWhose(t *testing.T) {
 			t.Errorf("%s: theirs %v, shared %v", c.name, theirs, shared)
 		}
 	}
+	// Where edits are asked about.
+	for name, c := range map[string]struct {
+		alive          []Command
+		ran            who
+		theirs, shared []int
+		wait           time.Duration
+	}{
+		"what the agent may have made is open": {[]Command{young}, who{Agent: true, 1: true}, nil, []int{1}, absorbTime / 2},
+		"and where nothing is known":           {[]Command{young, old}, nil, nil, []int{1, 2}, absorbTime / 2},
+		"until the command ends":               {[]Command{leaving}, who{Agent: true, 3: true}, []int{3}, nil, 0},
+		"or another begins":                    {[]Command{beside}, who{Agent: true, 6: true}, nil, []int{6}, 0},
+		"or it has run for long":               {[]Command{old}, who{Agent: true, 2: true}, nil, []int{2}, 0},
+		"what the agent can't have made isn't": {[]Command{young}, who{1: true}, []int{1}, nil, 0},
+		"nor what the command can't have made": {[]Command{young}, who{Agent: true}, nil, nil, 0},
+	} {
+		theirs, shared := Whose(c.alive, c.ran, now, true)
+		if wait := Undecided(c.alive, c.ran, now); !slices.Equal(theirs, c.theirs) || !slices.Equal(shared, c.shared) || wait != c.wait {
+			t.Errorf("%s: theirs %v, shared %v, %v", name, theirs, shared, wait)
+		}
+	}
 }
 
 func TestRan(t *testing.T) {

@@ -89,7 +89,7 @@ func TestNeedsReview(t *testing.T) {
 // ended is an action that has ended.
 type ended struct {
 	api.Action
-	ahead, lingers bool
+	ahead, lingers, mixed, idle bool
 }
 
 func TestKeptByRule(t *testing.T) {
@@ -104,19 +104,23 @@ func TestKeptByRule(t *testing.T) {
 		files  []diff.Change
 		kept   bool
 	}{
-		"output":            {func(*ended) {}, []diff.Change{output}, true},
-		"source":            {func(*ended) {}, []diff.Change{source}, false},
-		"approved with it":  {func(c *ended) { c.ahead = true }, []diff.Change{source}, true},
-		"but not its hooks": {func(c *ended) { c.ahead = true }, []diff.Change{source, hook}, false},
-		"an edit":           {func(c *ended) { c.Kind = api.KindEdit }, []diff.Change{output}, false},
-		"something lives":   {func(c *ended) { c.lingers = true }, []diff.Change{output}, false},
-		"others ran":        {func(c *ended) { c.Shared = true }, []diff.Change{output}, false},
-		"too many to list":  {func(*ended) {}, many, false},
+		"output":             {func(*ended) {}, []diff.Change{output}, true},
+		"source":             {func(*ended) {}, []diff.Change{source}, false},
+		"approved with it":   {func(c *ended) { c.ahead = true }, []diff.Change{source}, true},
+		"but not its hooks":  {func(c *ended) { c.ahead = true }, []diff.Change{source, hook}, false},
+		"an edit":            {func(c *ended) { c.Kind = api.KindEdit }, []diff.Change{output}, false},
+		"something lives":    {func(c *ended) { c.lingers = true }, []diff.Change{output}, false},
+		"others ran":         {func(c *ended) { c.Shared = true }, []diff.Change{output}, false},
+		"the agent ran":      {func(c *ended) { c.mixed = true }, []diff.Change{output}, false},
+		"it may have looked": {func(c *ended) { c.mixed, c.idle = true, true }, []diff.Change{output}, true},
+		"too many to list":   {func(*ended) {}, many, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &ended{Action: api.Action{Kind: api.KindCommand, Verdict: api.Allow}}
 			c.change(e)
-			if why := KeptByRule(&e.Action, e.ahead, e.lingers, false, TrustIn(c.files, nil, rules)); (why != "") != c.kept {
+			trust := TrustIn(c.files, nil, rules)
+			trust.Idle = e.idle
+			if why := KeptByRule(&e.Action, e.ahead, e.lingers, e.mixed, trust); (why != "") != c.kept {
 				t.Errorf("kept: %q", why)
 			}
 		})

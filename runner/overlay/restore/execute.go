@@ -93,10 +93,39 @@ func (x *executor) dir(path string) (int, error) {
 		return fd, nil
 	}
 	fd, err := inode.OpenDirBeneath(x.root, path)
+	if errors.Is(err, unix.EXDEV) {
+		fd, err = x.across(path)
+	}
 	if err != nil {
 		return -1, fmt.Errorf("cannot open its directory: %w", err)
 	}
 	x.dirs[path] = fd
+	return fd, nil
+}
+
+// across is dir where a mount is on the way that shows what is there anyway: it is of the same filesystem, which
+// a folder of an overlay always says truly.
+func (x *executor) across(path string) (int, error) {
+	parent, name := manifest.Split(path)
+	dirfd := x.root
+	if parent != "" {
+		var err error
+		if dirfd, err = x.dir(parent); err != nil {
+			return -1, err
+		}
+	}
+	fd, err := unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	var root, st unix.Stat_t
+	if err = errors.Join(unix.Fstat(x.root, &root), unix.Fstat(fd, &st)); err == nil && st.Dev != root.Dev {
+		err = unix.EXDEV
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
 	return fd, nil
 }
 
