@@ -75,6 +75,11 @@ func (s shown) is(e *judge.Exec) bool {
 	return s.digest == e.Digest && s.cwd == e.Cwd && s.contents == e.Cover()
 }
 
+// approved says whether a program was approved within the action as it is.
+func (a *action) approved(x *judge.Exec) bool {
+	return slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) })
+}
+
 func shownOf(e *judge.Exec) shown { return shown{e.Digest, e.Cwd, e.Contents()} }
 
 // joinTime is how long a held action waits for the rest of its job. A shell

@@ -156,7 +156,7 @@ func TestCommandsWaitBehindEdits(t *testing.T) {
 func TestRelayedByPipes(t *testing.T) {
 	t.Parallel()
 	pipe := func(outside bool, hears, to uint64) *judge.Exec {
-		return &judge.Exec{Exec: &gate.Exec{Input: hears, Stdout: to, Common: outside}, Relays: true, Hears: []uint64{hears}}
+		return &judge.Exec{Exec: &gate.Exec{Input: hears, Stdout: to, Common: outside}, Orders: judge.Orders{Relays: true, Hears: []uint64{hears}}}
 	}
 	var a action
 	for _, x := range []*judge.Exec{pipe(false, 2, 3), pipe(false, 7, 8)} { // what reads may begin before what writes

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"slices"
 	"strconv"
 
 	"stepbox/policy"
@@ -130,21 +129,33 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		return api.Allow, "Stepbox's own program, which speaks for the agent"
 	case a.into:
 		return api.Ask, "step into: every program of this action is held"
-	case x.Server != nil && s.info.Mode == api.ModeStep && !slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
-		return api.Ask, "step mode: " + api.Escape(x.Server.Name) + ", which serves others and isn't led by what was approved any more, starts it"
-	case s.info.Mode == api.ModeStep && k.covers() && a.attends && s.term.Spoke() && !slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
-		return api.Ask, "step mode: action " + strconv.Itoa(a.N) + " reads keys at the session's terminal, and there others than you may have typed: it answers what is printed"
-	// In step mode an answer says what is covered, and no rule.
-	case s.info.Mode == api.ModeWatch || k.children && s.info.Mode != api.ModeStep || k.covers() && !a.fedFromOutside(x):
-	case slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) }):
-	case s.info.Mode == api.ModeStep && k.covers():
-		return api.Ask, "step mode: it runs what others write to the standard input of action " + strconv.Itoa(a.N)
-	case s.info.Mode == api.ModeStep && k.told != "":
-		return api.Ask, "step mode: " + k.told + " starts it, which others than action " + strconv.Itoa(a.N) + " may have told to"
-	case s.info.Mode == api.ModeStep:
-		return api.Ask, "step mode: nobody approved what starts this"
+	case s.info.Mode == api.ModeStep: // an answer says what is covered, and no rule
+		if why := s.uncovered(k, x); why != "" {
+			return api.Ask, "step mode: " + why
+		}
+	case s.info.Mode == api.ModeWatch || k.children || k.covers() && !a.fedFromOutside(x) || a.approved(x):
 	default:
 		return api.Verdict(j.Verdict), j.Rule
 	}
 	return api.Allow, "part of action " + strconv.Itoa(a.N)
+}
+
+// uncovered says why a person's approval doesn't cover a program that a kin starts; "": it does.
+func (s *Session) uncovered(k *kin, x *judge.Exec) string {
+	a := k.action
+	switch n := strconv.Itoa(a.N); {
+	case a.approved(x):
+		return ""
+	case x.Server != nil:
+		return api.Escape(x.Server.Name) + ", which serves others and isn't led by what was approved any more, starts it"
+	case k.covers() && a.attends && s.term.Spoke():
+		return "action " + n + " reads keys at the session's terminal, and there others than you may have typed: it answers what is printed"
+	case k.covers() && a.fedFromOutside(x):
+		return "it runs what others write to the standard input of action " + n
+	case k.covers():
+		return ""
+	case k.told != "":
+		return k.told + " starts it, which others than action " + n + " may have told to"
+	}
+	return "nobody approved what starts this"
 }

@@ -88,14 +88,13 @@ type Gate struct {
 	contents contents
 	programs programs
 
-	watch   *watcher
-	exits   *exits
-	first   first
-	filters filters
-	own     atomic.Int64 // number of the session's terminal, or unseen
-	turns   turns
-	halter  *halter
-	room    *room
+	watch  *watcher
+	exits  *exits
+	first  first
+	own    atomic.Int64 // number of the session's terminal, or unseen
+	turns  turns
+	halter *halter
+	room   *room
 }
 
 // waiter is a thread that waits for an answer.

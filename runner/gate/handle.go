@@ -26,7 +26,7 @@ func (g *Gate) handle(n notification) {
 		g.signal(n)
 		return
 	}
-	g.filters.of(int(n.TID))
+	g.first.filters.of(int(n.TID))
 	if !g.room.enter(g.done) {
 		return // the gate has failed the call
 	}

@@ -249,17 +249,8 @@ func parseStatus(b []byte) (status, error) {
 		case "Seccomp_filters":
 			to = &s.filters
 		case "SigPnd", "ShdPnd", "SigCgt", "SigBlk":
-			set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
-			if err != nil {
-				return status{}, errStatus
-			}
-			switch string(key) {
-			case "SigCgt":
-				s.caught = set
-			case "SigBlk":
-				s.blocked = set
-			default:
-				s.pending |= set
+			if err := s.readSignals(string(key), value); err != nil {
+				return status{}, err
 			}
 			continue
 		default:
@@ -279,4 +270,21 @@ func parseStatus(b []byte) (status, error) {
 		return status{}, errStatus
 	}
 	return s, nil
+}
+
+// readSignals reads a set of signals of a status.
+func (st *status) readSignals(key string, value []byte) error {
+	set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
+	if err != nil {
+		return errStatus
+	}
+	switch key {
+	case "SigCgt":
+		st.caught = set
+	case "SigBlk":
+		st.blocked = set
+	default:
+		st.pending |= set
+	}
+	return nil
 }

@@ -40,7 +40,10 @@ func (g *Gate) ancestors(child int, s state) []Process {
 
 // first remembers the sandbox's first process once it was seen. It lives as
 // long as the sandbox.
-type first struct{ pid atomic.Int64 }
+type first struct {
+	pid     atomic.Int64
+	filters filters
+}
 
 func (f *first) known() int { return int(f.pid.Load()) }
 

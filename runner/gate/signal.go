@@ -88,12 +88,12 @@ func (st *status) waiting() unix.Signal {
 
 // unarranged says that nothing was arranged for a new image that outlives an exec: no signal waits that somebody sent
 // to what was there before, and if the image's owner wants that, no filter is over its calls.
-func (e *Exec) unarranged() error {
+func unarranged(e *Exec) error {
 	st, err := e.leader.status()
 	if err != nil {
 		return err
 	}
-	if e.allowed&Unfiltered != 0 && st.filters > e.gate.filters.count {
+	if e.allowed&Unfiltered != 0 && st.filters > e.gate.first.filters.count {
 		return errors.New("who started it has put a filter over its system calls (seccomp)")
 	}
 	if s := st.waiting(); s != 0 {

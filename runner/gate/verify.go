@@ -45,7 +45,7 @@ func (e *Exec) verifyImage() error {
 	if err := sameInput(e); err != nil {
 		return err
 	}
-	if err := e.unarranged(); err != nil {
+	if err := unarranged(e); err != nil {
 		return err
 	}
 	return e.unchanged()

@@ -93,12 +93,9 @@ type Exec struct {
 	Hook      bool             // a shell that the agent runs Ours in, and nothing else
 	Server    *gate.Process    // above it, that others can connect to; nil: it wasn't looked for, or there is none
 	Chain     *Chain           // what the same process starts next, as part of this; nil for nothing
-	Feeds     []uint64         // what it runs commands from, to which others can write meanwhile: inodes
-	Hears     []uint64         // what others can write to while it runs, and it can read: inodes, and terminals
-	Relays    bool             // it may pass on what it hears: it is no shell with its script
-	Attends   bool             // it may take orders from the session's own terminal, for all that is known of it
-	Heeds     []uint64         // what it may take orders from, for all that is known, Feeds included: inodes, and a terminal
 	Writable  bool             // its program, or the link that it was started by, is where the agent can write
+
+	Orders
 
 	foreign []string         // its variables that the agent's own environment hasn't so, but for those of its place
 	unmet   bool             // a person hasn't approved it with these variables
@@ -108,6 +105,15 @@ type Exec struct {
 	peeled  policy.Peeled
 	sources []source     // files that it reads commands from, besides what is shown
 	scripts *scriptsSeen // its arguments that may be its program; nil: not looked at
+}
+
+// Orders are what a program could be told, while it runs, from outside of what was shown.
+type Orders struct {
+	Feeds   []uint64 // what it runs commands from, to which others can write meanwhile: inodes
+	Hears   []uint64 // what others can write to while it runs, and it can read: inodes, and terminals
+	Relays  bool     // it may pass on what it hears: it is no shell with its script
+	Heeds   []uint64 // what it may take orders from, for all that is known, Feeds included: inodes, and a terminal
+	Attends bool     // so it may from the session's own terminal
 }
 
 // Becomes says whether it is the agent's own program that was started only to become
@@ -130,7 +136,7 @@ func (j *Judge) First(e *gate.Exec, profile *policy.Profile) *Exec {
 func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	l := j.looks()
 	peeled := profile.Peel(e.Argv)
-	x := &Exec{Exec: e, Profile: profile, Feeds: e.Pipes, peeled: peeled, policy: j.Policy()}
+	x := &Exec{Exec: e, Profile: profile, Orders: Orders{Feeds: e.Pipes}, peeled: peeled, policy: j.Policy()}
 	j.orders(x, l)
 	x.Posing = len(e.Argv) > 0 && j.Places.posing(e.Argv[0], e.Path, e.Program.Path)
 	x.sources = j.sources(peeled, profile, l)
