@@ -107,6 +107,9 @@ var ErrNotFrozen = errors.New("the sandbox isn't frozen")
 // ErrEnded is returned once the sandbox is gone.
 var ErrEnded = errors.New("the sandbox has ended")
 
+// ErrMounts is why a sandbox was ended, or wasn't begun, whose project or a person's tools aren't where they belong.
+var ErrMounts = errors.New("what the sandbox shows isn't where it belongs")
+
 // ErrHolder is why a sandbox was ended whose holder had died.
 var ErrHolder = errors.New("the sandbox's helper process, its holder, was killed, and nothing can be rolled back without it: the agent was ended")
 

@@ -61,8 +61,10 @@ type Sandbox struct {
 	lastUsage box.Usage // guarded by lastMu
 	lastAt    time.Time // guarded by lastMu
 
-	leaving   atomic.Bool // the holder is told to end
-	abandoned atomic.Bool // the holder ended without being told to
+	leaving   atomic.Bool           // the holder is told to end
+	abandoned atomic.Bool           // the holder ended without being told to
+	misplaced atomic.Pointer[error] // what isn't mounted any more where it belongs
+	mounts    *box.Watch
 	killed    atomic.Bool // Kill was called
 
 	left     chan struct{} // closed when the agent ended by itself, before its last output is read
@@ -144,6 +146,27 @@ func (s *Sandbox) watchHolder() {
 	}
 }
 
+// watchMounts ends the sandbox once something isn't mounted any more where it belongs: another session of the same home can have
+// removed the folder below it.
+func (s *Sandbox) watchMounts() {
+	defer s.mounts.Close()
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		<-s.ended
+		s.mounts.Stop()
+	}()
+	for s.mounts.Changed() {
+		if err := s.mounts.Check(); err != nil && !s.leaving.Load() {
+			err = fmt.Errorf("%w, and the agent was ended: %w", ErrMounts, err)
+			s.misplaced.CompareAndSwap(nil, &err)
+			s.Kill()
+			break
+		}
+	}
+	<-stop
+}
+
 // follow hears PID 1 out and says whether the agent's end was reported.
 func (s *Sandbox) follow() bool {
 	for {
@@ -154,6 +177,8 @@ func (s *Sandbox) follow() bool {
 			switch {
 			case s.abandoned.Load():
 				s.failure = ErrHolder
+			case s.misplaced.Load() != nil:
+				s.failure = *s.misplaced.Load()
 			case !s.killed.Load():
 				s.failure = ErrFirst
 			}

@@ -168,9 +168,13 @@ func (p *Prepared) Start(ctx context.Context, spec Spec, h Handlers) (*Sandbox, 
 	if err := s.connect(ctx, h, sockets, link, undo); err != nil {
 		return nil, err
 	}
+	if err := s.holdMounts(ctx, undo); err != nil {
+		return nil, err
+	}
 	undo.keep()
 	go s.watch()
 	go s.watchHolder()
+	go s.watchMounts()
 	return s, nil
 }
 
@@ -353,6 +357,22 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 		s.box.Release()
 		s.box.Terminal.Close()
 	})
+	return nil
+}
+
+// holdMounts has the folders above mounts stay where they are, and looks that all is where it belongs. PID 1 is the
+// sandbox's own by then, so that its mounts may be looked into, and nothing hostile runs.
+func (s *Sandbox) holdMounts(ctx context.Context, undo *cleanup) (err error) {
+	if err = s.holder.Anchor(ctx, s.box.Placed.Above); err != nil {
+		return err
+	}
+	if s.mounts, err = s.box.WatchMounts(); err != nil {
+		return err
+	}
+	undo.add(s.mounts.Close)
+	if err = s.mounts.Check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrMounts, err)
+	}
 	return nil
 }
 

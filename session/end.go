@@ -29,7 +29,7 @@ func (s *Session) end(exit runner.Exit, failure error) {
 	s.stop(api.ByAgent, cramped(s.info.Limits, exit.Signal))
 	if failure != nil {
 		why := "the agent didn't run: " + failure.Error()
-		if errors.Is(failure, runner.ErrHolder) || errors.Is(failure, runner.ErrFirst) {
+		if errors.Is(failure, runner.ErrHolder) || errors.Is(failure, runner.ErrFirst) || errors.Is(failure, runner.ErrMounts) {
 			why = failure.Error()
 		}
 		s.info.EndedBy, s.info.Reason = api.ByFailure, api.Escape(api.Trim(why, maxReason))

@@ -1,100 +1,129 @@
 package box
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
-	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
-// area is a part of the sandbox's files where the agent may make and rename folders at will.
-type area struct {
-	target string
-	host   string   // where what it makes there is
-	lower  []string // what stands behind that, topmost first
+// Placed are mounts at paths that the agent could make lead elsewhere: in its home and in /tmp, where it may make and rename
+// folders at will. In an overlay over a folder of the host's nothing has to be done: that renames no folder of its
+// lower layer (overlayfs.rst, "Renaming directories").
+type Placed struct {
+	// At are the paths of those mounts.
+	At []string
+	// Above are the folders above them, outermost first, which are to be mounts themselves: a mount is neither renamed nor
+	// removed (rename(2), EBUSY). Else the agent could move them away with what is mounted there, and put what it
+	// likes at the paths of the project or of a person's tools.
+	Above []string
 }
 
-// areas are the home and /tmp. In an overlay over a folder of the host's nothing has to be done: it
-// renames no folder of its lower layer (overlayfs.rst, "Renaming directories").
-func areas(spec Spec) []area {
-	list := []area{{target: "/tmp", host: spec.Temp}}
-	switch {
-	case spec.Home == "":
-	case spec.HomeUpper != "":
-		list = append(list, area{spec.HomeTo, spec.HomeUpper, append(slices.Clone(spec.HomeAbove), spec.Home)})
-	default:
-		list = append(list, area{target: spec.HomeTo, host: spec.Home})
+// place finds the mounts of a layout that are so.
+func (l *layout) place(spec Spec) (out Placed) {
+	areas := []string{"/tmp"}
+	if spec.Home != "" {
+		areas = append(areas, spec.HomeTo)
 	}
-	slices.SortFunc(list, func(a, b area) int { return depth(b.target) - depth(a.target) }) // the innermost counts
-	return list
-}
-
-// anchor has the folders above each mount in such an area be mounts themselves: a mount is neither renamed nor
-// removed (rename(2), EBUSY). Else the agent could move them away with what is mounted there, and put what it likes at
-// the paths of the project or of a person's tools.
-func (l *layout) anchor(spec Spec) error {
-	there := map[string]bool{}
+	slices.SortFunc(areas, func(a, b string) int { return depth(b) - depth(a) }) // the innermost counts
 	for _, m := range l.mounts {
-		there[m.Destination] = true
-	}
-	for _, m := range slices.Clone(l.mounts) {
-		i := slices.IndexFunc(areas(spec), func(a area) bool { return strings.HasPrefix(m.Destination, a.target+"/") })
+		i := slices.IndexFunc(areas, func(a string) bool { return strings.HasPrefix(m.Destination, a+"/") })
 		if i < 0 {
 			continue
 		}
-		a := areas(spec)[i]
-		rel := strings.TrimPrefix(m.Destination, a.target+"/")
-		for _, dir := range parents(rel) {
-			target := filepath.Join(a.target, dir)
-			if there[target] {
-				continue
-			}
-			if err := a.make(dir); err != nil {
-				return fmt.Errorf("cannot show %q in the sandbox: %w", m.Destination, err)
-			}
-			there[target] = true
-			l.add(&configs.Mount{Source: filepath.Join(l.rootfs, target), Destination: target, Device: "bind", Flags: unix.MS_BIND})
+		out.At = append(out.At, m.Destination)
+		for _, dir := range parents(strings.TrimPrefix(m.Destination, areas[i]+"/")) {
+			out.Above = append(out.Above, filepath.Join(areas[i], dir))
+		}
+	}
+	mounted := func(path string) bool { return slices.Contains(out.At, path) }
+	slices.SortFunc(out.Above, strings.Compare)
+	out.Above = slices.DeleteFunc(slices.Compact(out.Above), mounted)
+	return out
+}
+
+// Watch waits for changes of what a box has mounted; nothing in there can mount.
+type Watch struct {
+	table  *os.File
+	epoll  *os.File
+	placed Placed
+}
+
+// WatchMounts begins to watch a box's mounts: a change after this isn't missed. Close the watch when the box is gone.
+func (b *Box) WatchMounts() (*Watch, error) {
+	fail := func(err error) (*Watch, error) {
+		return nil, fmt.Errorf("cannot watch what the sandbox has mounted: %w", err)
+	}
+	// A change is told once to each open file, however many wait: it isn't package os's poller that is to hear it.
+	name := "/proc/" + strconv.Itoa(b.PID) + "/mountinfo"
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fail(err)
+	}
+	table := os.NewFile(uintptr(fd), name)
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err == nil {
+		if err = unix.SetNonblock(ep, true); err == nil { // for Go's own poller to wait for it
+			err = unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLPRI}) // proc_pid_mountinfo(5)
+		}
+		if err != nil {
+			_ = unix.Close(ep)
+		}
+	}
+	if err != nil {
+		_ = table.Close()
+		return fail(err)
+	}
+	return &Watch{table, os.NewFile(uintptr(ep), "mounts"), b.Placed}, nil
+}
+
+// Changed waits for a change, and gives false once Stop was called.
+func (w *Watch) Changed() bool {
+	conn, err := w.epoll.SyscallConn()
+	if err != nil {
+		return false
+	}
+	woken := false
+	return conn.Read(func(uintptr) bool { // whoever was told by the outer poller has taken the change from the inner one
+		before := woken
+		woken = true
+		return before
+	}) == nil
+}
+
+// Stop has Changed return.
+func (w *Watch) Stop() { _ = w.epoll.SetReadDeadline(time.Unix(1, 0)) }
+
+// Close ends the watch; nobody waits any more.
+func (w *Watch) Close() {
+	_ = w.epoll.Close()
+	_ = w.table.Close()
+}
+
+// Check says which mount isn't where it was meant to be. An earlier session of a home, or one that runs beside this one, can have
+// put a link on the way, and by removing the folder that something is mounted on, in its own view empty, takes the mount away.
+func (w *Watch) Check() error {
+	if _, err := w.table.Seek(0, 0); err != nil {
+		return fmt.Errorf("cannot read what the sandbox has mounted: %w", err)
+	}
+	mounts, err := mountinfo.GetMountsFromReader(w.table, nil)
+	if err != nil {
+		return fmt.Errorf("cannot read what the sandbox has mounted: %w", err)
+	}
+	there := map[string]bool{}
+	for _, m := range mounts {
+		there[m.Mountpoint] = true
+	}
+	for _, path := range slices.Concat(w.placed.At, w.placed.Above) {
+		if !there[path] {
+			return fmt.Errorf("%q isn't mounted where it belongs: another session of the same home has removed or replaced a folder there", path)
 		}
 	}
 	return nil
-}
-
-// make makes a folder, unless there is one. What earlier sessions made there is hostile: no link is followed.
-func (a area) make(rel string) error {
-	for _, host := range slices.Concat([]string{a.host}, a.lower) {
-		switch info, err := lstatBeneath(host, rel); {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil || info.Mode&unix.S_IFMT != unix.S_IFDIR:
-			return fmt.Errorf("%q, which an earlier session made, is no folder; remove it", filepath.Join(host, rel))
-		}
-		return nil
-	}
-	root, err := os.OpenRoot(a.host)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return root.Mkdir(rel, 0o755)
-}
-
-// lstatBeneath looks at a path below a folder, through no link.
-func lstatBeneath(folder, rel string) (st unix.Stat_t, err error) {
-	dir, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return st, err
-	}
-	defer unix.Close(dir)
-	fd, err := unix.Openat2(dir, rel, &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
-	if err != nil {
-		return st, err
-	}
-	defer unix.Close(fd)
-	return st, unix.Fstat(fd, &st)
 }

@@ -111,6 +111,7 @@ type Box struct {
 	PID      int      // of PID 1, on the host
 	Terminal *os.File // the master, non-blocking; the caller's to close
 	Notes    []string // protections that are weaker than usual, in words
+	Placed   Placed
 
 	process *libcontainer.Process
 	pidfd   int
@@ -133,11 +134,11 @@ func Start(ctx context.Context, spec Spec) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, notes, err := configure(spec)
+	config, plan, err := configure(spec)
 	if err != nil {
 		return nil, err
 	}
-	b := &Box{Notes: notes, pidfd: -1, done: make(chan struct{})}
+	b := &Box{Notes: plan.notes, Placed: plan.placed, pidfd: -1, done: make(chan struct{})}
 	var created atomic.Int64 // pid of the first process
 	config.Hooks = configs.Hooks{
 		configs.CreateRuntime: configs.HookList{configs.NewFunctionHook(func(state *specs.State) error {

@@ -32,7 +32,7 @@ var shownDevices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
 // configure translates a specification for libcontainer and makes the folders
 // and files that it names.
-func configure(spec Spec) (*configs.Config, []string, error) {
+func configure(spec Spec) (*configs.Config, *layout, error) {
 	rootfs := filepath.Join(spec.Dir, "root")
 	plan, err := layOut(spec, rootfs)
 	if err != nil {
@@ -68,7 +68,7 @@ func configure(spec Spec) (*configs.Config, []string, error) {
 		// our own: where that isn't allowed, libcontainer goes on without.
 		Cgroups: &cgroups.Cgroup{Name: cgroupName(spec.ID), Rootless: true, Resources: &cgroups.Resources{}},
 	}
-	return config, plan.notes, nil
+	return config, plan, nil
 }
 
 // rlimits never exceed the caller's own hard limits, which only root could.

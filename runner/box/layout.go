@@ -37,6 +37,7 @@ type layout struct {
 	masks  []string // paths inside that are covered
 	fixed  []string // paths inside that are made read-only once all is mounted
 	notes  []string
+	placed Placed
 }
 
 // layOut makes the skeleton of the root filesystem and lists what is mounted on
@@ -73,12 +74,10 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 	if err := l.addWorkspace(spec, mounts); err != nil {
 		return nil, err
 	}
-	if err := l.anchor(spec); err != nil {
-		return nil, err
-	}
 	sort.SliceStable(l.mounts, func(i, j int) bool {
 		return depth(l.mounts[i].Destination) < depth(l.mounts[j].Destination)
 	})
+	l.placed = l.place(spec)
 	l.mounts = append(l.first, l.mounts...)
 	return l, nil
 }

@@ -41,6 +41,7 @@ const (
 	opIPC     = "ipc"
 
 	opSegments = "segments"
+	opAnchor   = "anchor"
 )
 
 type (
@@ -57,6 +58,7 @@ type (
 	projectRequest struct{ Project string }   // a path inside
 	socketRequest  struct{ Family int }
 	sharedRequest  struct{ Bytes int64 } // also an answer
+	anchorRequest  struct{ Folders []string }
 )
 
 // Holder is the supervisor's side of a running holder.
@@ -166,6 +168,12 @@ func (h *Holder) Socket(ctx context.Context, family int) (*os.File, error) {
 // BoundIPC bounds the System V shared memory of the sandbox, whose guard is set.
 func (h *Holder) BoundIPC(ctx context.Context, bytes int64) error {
 	_, err := h.peer.call(ctx, opIPC, sharedRequest{bytes}, nil)
+	return err
+}
+
+// Anchor has folders of the sandbox, by its paths, be mounts of themselves, each before those in it.
+func (h *Holder) Anchor(ctx context.Context, folders []string) error {
+	_, err := h.peer.call(ctx, opAnchor, anchorRequest{folders}, nil)
 	return err
 }
 

@@ -180,6 +180,13 @@ func (h *server) handle(ctx context.Context, op string, body json.RawMessage, fi
 		}
 		_, pidfd := h.first()
 		return nil, nil, boundIPC(pidfd, request.Bytes)
+	case opAnchor:
+		var request anchorRequest
+		if err := json.Unmarshal(body, &request); err != nil {
+			return nil, nil, err
+		}
+		_, pidfd := h.first()
+		return nil, nil, anchor(pidfd, request.Folders)
 	case opSegments:
 		_, pidfd := h.first()
 		n, err := segments(pidfd)
