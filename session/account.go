@@ -189,8 +189,8 @@ func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 				if s.edits--; s.edits == 0 {
 					behind := s.behind
 					s.behind = nil
-					for _, a := range behind {
-						s.ask(a)
+					for _, then := range behind {
+						then()
 					}
 				}
 			})
@@ -303,7 +303,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.loop.Now() == loop.Running {
 		q := reviewOf(a, t.Listed, false)
 		if a.mixed && t.Trust.Output {
-			q.Rule += "; the agent ran meanwhile and may have made some of them"
+			q.Rule += "; the agent may have made some of them, or said what they are"
 		}
 		s.open(q)
 	}

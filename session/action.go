@@ -44,7 +44,7 @@ type action struct {
 	proc     proc         // where it formed
 	beside   bool         // another has begun since
 	attends  bool         // a program of it may take orders from the session's own terminal
-	mixed    bool         // the agent may have made some of its changes
+	mixed    bool         // the agent may have made some of its changes, or said where they go
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made

@@ -47,7 +47,7 @@ func (d Desk) Hold(ctx context.Context) (release func(), err error) {
 
 // Settle has all changes so far be in a checkpoint.
 func (d Desk) Settle(ctx context.Context) error {
-	_, err := loop.Ask(ctx, d.s.loop, func(reply func(*files.Checkpoint, error)) { d.s.settle(reply) })
+	_, err := loop.Ask(ctx, d.s.loop, func(reply func(*files.Checkpoint, error)) { d.s.checkpoint(reply) })
 	return err
 }
 

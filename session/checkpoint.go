@@ -18,7 +18,7 @@ import (
 // now: what is half-way is left to the next one, for a while.
 func (s *Session) checkpoint(then func(*files.Checkpoint, error)) { s.take(then, false) }
 
-// settle is checkpoint for what a person asks for: what commands that run may have made is theirs.
+// settle is checkpoint for the end: what commands that run may have made is theirs.
 func (s *Session) settle(then func(*files.Checkpoint, error)) { s.take(then, true) }
 
 func (s *Session) take(then func(*files.Checkpoint, error), settles bool) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,6 +152,63 @@ open F, ">>", "Makefile" and print F "evil:\n" and close F if "` + how + `" ne "
 			w.ends()
 		})
 	}
+}
+
+// The text of a program of the project could be written through a mapping that was made before, which the kernel doesn't see.
+func TestTextIsMapped(t *testing.T) {
+	t.Parallel()
+	const python = "/usr/bin/python3" // what is called so elsewhere may be a script that looks for one
+	if _, err := os.Stat(python); err != nil {
+		t.Skip(err)
+	}
+	w := startProgram(t, api.ModeStep, func(project string) {
+		program, err := os.ReadFile("/bin/true")
+		must.OK(t, err)
+		for _, name := range []string{"mapped", "other"} {
+			must.OK(t, os.WriteFile(filepath.Join(project, name), program, 0o755))
+		}
+		must.OK(t, os.WriteFile(filepath.Join(project, "agent.py"), []byte(`
+import mmap, os, subprocess, time
+f = os.open("mapped", os.O_RDWR)
+m = mmap.mmap(f, 0)
+os.close(f)
+for name in "./mapped", "./other":
+    r = subprocess.call([name])
+    open("/tmp/" + name[2:], "w").write(str(r))
+time.sleep(60)
+`), 0o644))
+	}, python, "agent.py")
+	q := w.approves(w.asks(api.Question{}, "./mapped"))
+	w.approves(w.asks(q, "./other"))
+	end := w.happened("the end", func(e api.Event) bool { return e.Kind == "action.ended" && e.Action.Title == "./other" })
+	if end.Action.Exit == nil || end.Action.Exit.Code != 0 {
+		t.Errorf("the other ended by %+v", end.Action.Exit)
+	}
+	if said, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", "mapped")); string(said) != "-9" {
+		t.Errorf("it ended by %q (%v)", said, err)
+	}
+	w.ends()
+}
+
+// A command whose output is a file of the project is shown with that, and no rule keeps what it wrote there.
+func TestPrintsIntoTheProject(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	w := startProgram(t, api.ModeStep, func(project string) {
+		gitIn(t, project, "init", "-q")
+		must.OK(t, os.Mkdir(filepath.Join(project, "build"), 0o755))
+		must.OK(t, os.WriteFile(filepath.Join(project, ".gitignore"), []byte("build\n"), 0o644))
+		must.OK(t, os.WriteFile(filepath.Join(project, "build", "out"), nil, 0o644))
+	}, "bash", "-c", "echo evil | cat >build/out; sleep 60")
+	q := w.asks(api.Question{}, "cat")
+	if !slices.ContainsFunc(q.Command.Unpinned, func(u string) bool { return strings.Contains(u, "what it prints is written to") && strings.Contains(u, "build/out") }) {
+		t.Errorf("it is shown with %q", q.Command.Unpinned)
+	}
+	w.approves(q)
+	if review := w.held(q.ID); review.Subject != api.SubjectEdit || len(review.Changes) != 1 {
+		t.Errorf("asked about %q", review.Title)
+	}
+	w.ends()
 }
 
 // What serves others once the action is over starts what they say.

@@ -49,7 +49,7 @@ func (s *Session) ask(a *action) {
 		return
 	}
 	if s.edits > 0 { // the agent's own changes come first: they are to be answered first
-		s.behind = append(s.behind, a)
+		s.behind = append(s.behind, func() { s.ask(a) })
 		return
 	}
 	s.actions.shown(a)

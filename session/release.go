@@ -62,6 +62,7 @@ func (s *Session) release(a *action, rule string) {
 		if a.person {
 			s.judge.Approved(x)
 		}
+		a.mixed = a.mixed || s.judge.Prints(x) // whoever starts it says what it changes
 		a.sit(x)
 		a.shown = append(a.shown, shownOf(x))
 		a.commands = append(a.commands, x.Command)

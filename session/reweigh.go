@@ -81,13 +81,34 @@ func (s *Session) reweighedNested(q *question) {
 	}
 }
 
-// letNested lets a program of an action start that a question was about.
+// letNested lets a program of an action start that a question was about. In step mode what the agent edited
+// meanwhile is asked about first.
 func (s *Session) letNested(q *question, x *judge.Exec, rule string) {
-	if len(q.execs) > 0 {
-		s.start(q.kin, x, rule, q.joins, nil)
-	} else if q.joins { // it went away meanwhile
-		s.leaderGone(q.action, nil)
+	start := func() {
+		if len(q.execs) > 0 {
+			s.start(q.kin, x, rule, q.joins, nil)
+		} else if q.joins { // it went away meanwhile
+			s.leaderGone(q.action, nil)
+		}
 	}
+	if s.info.Mode != api.ModeStep {
+		start()
+		return
+	}
+	s.checkpoint(func(_ *files.Checkpoint, err error) {
+		if err == nil { // else the session ends
+			s.afterEdits(start)
+		}
+	})
+}
+
+// afterEdits does something once what the agent edited is asked about, and the agent frozen for that.
+func (s *Session) afterEdits(then func()) {
+	if s.edits > 0 {
+		s.behind = append(s.behind, then)
+		return
+	}
+	then()
 }
 
 // letRun lets a held action run that was asked about, and then does something more.
@@ -95,20 +116,24 @@ func (s *Session) letRun(a *action, rule string, then func()) {
 	// The agent's other threads may have edited while it was held: those edits
 	// aren't this action's.
 	if !a.apart() {
-		s.roster.released = make(map[proc]int)
 		for _, x := range a.members {
 			s.roster.released[procOf(x)] = a.N
 		}
 	}
 	s.checkpoint(func(cp *files.Checkpoint, err error) {
-		if err != nil || a.State != api.ActionHeld {
-			return // the session ends, or it went away meanwhile
+		if err != nil {
+			return // the session ends
 		}
-		a.Before = cp.ID
-		s.release(a, rule)
-		if then != nil {
-			then()
-		}
+		s.afterEdits(func() {
+			if a.State != api.ActionHeld {
+				return // it went away meanwhile
+			}
+			a.Before = cp.ID
+			s.release(a, rule)
+			if then != nil {
+				then()
+			}
+		})
 	})
 }
 

@@ -52,7 +52,7 @@ func (s *Session) plan(ctx context.Context, req api.RollbackRequest) (*files.Pla
 	case req.ToBefore == 0 && (req.Selection == nil) != (req.Redo == 0):
 		// First it has to be known whose all changes are that were made so far.
 		if err := s.loop.Do(ctx, func(done func(error)) {
-			s.settle(func(_ *files.Checkpoint, err error) { done(err) })
+			s.checkpoint(func(_ *files.Checkpoint, err error) { done(err) })
 		}); err != nil {
 			return nil, err
 		}

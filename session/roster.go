@@ -84,7 +84,7 @@ type roster struct {
 
 func newRoster() roster {
 	return roster{
-		procs: make(map[proc]*process), starting: make(map[*gate.Exec]*process), kins: make(map[uint64]*kin), marked: gate.OwnMark,
+		released: make(map[proc]int), procs: make(map[proc]*process), starting: make(map[*gate.Exec]*process), kins: make(map[uint64]*kin), marked: gate.OwnMark,
 	}
 }
 
@@ -249,6 +249,7 @@ func (r *roster) begins(e *gate.Exec) (now, before *process) {
 		return nil, nil
 	}
 	delete(r.starting, e)
+	delete(r.released, now.proc)
 	before = r.procs[now.proc]
 	r.procs[now.proc] = now
 	return now, before
@@ -259,6 +260,7 @@ func (r *roster) begins(e *gate.Exec) (now, before *process) {
 func (r *roster) fails(e *gate.Exec) *process {
 	p := r.starting[e]
 	delete(r.starting, e)
+	delete(r.released, proc{e.PID, e.Start})
 	if p != nil && p.kin != nil && p.kin.single {
 		r.over = append(r.over, p.kin)
 	}

@@ -136,10 +136,10 @@ type Session struct {
 	actions    actions
 	roster     roster
 	questions  questions
-	edits      int       // those that are about to be asked about
-	behind     []*action // to be asked about after them
-	asked      int64     // questions so far
-	latest     int       // the last action that LastAction tells of
+	edits      int      // those that are about to be asked about
+	behind     []func() // to be asked about after them
+	asked      int64    // questions so far
+	latest     int      // the last action that LastAction tells of
 	notes      int64
 	claims     claims
 	ends       ends
@@ -356,7 +356,7 @@ func (s *Session) handlers(onAgent func(*judge.Exec)) gate.Options {
 				s.loop.Submit(func() { s.onExec(x) })
 			}
 		},
-		Scripts: judge.Scripts,
+		Scripts: func(e *gate.Exec) []string { return judge.Scripts(e, s.profile) },
 		Telling: policy.LoadsCode,
 		Exiting: func(e gate.Exit) {
 			done := make(chan struct{})

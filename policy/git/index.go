@@ -147,11 +147,8 @@ func parseEntries(data []byte, hash int) ([]Entry, []byte, error) {
 	return entries, data[at : len(data)-hash], nil
 }
 
-// caches are the extensions of an index that only save git from looking again.
-var caches = []string{"UNTR", "FSMN", "EOIE", "IEOT"}
-
 // Refreshed says whether an index says the same as the one before it, but for what git noted of the working
-// files as it looked at them (git status does).
+// files as it looked at them (git status does). Extensions have to be the same: git may go by what stands there, as where entries begin.
 func Refreshed(was, is []byte) bool {
 	old, more, err := parseIndex(was)
 	if err != nil {
@@ -160,25 +157,7 @@ func Refreshed(was, is []byte) bool {
 	entries, extensions, err := parseIndex(is)
 	return err == nil && slices.EqualFunc(old, entries, func(a, b Entry) bool {
 		return a.Path == b.Path && a.Mode == b.Mode && bytes.Equal(a.raw[indexStat:], b.raw[indexStat:])
-	}) && bytes.Equal(telling(more), telling(extensions))
-}
-
-// telling are an index's extensions without its caches; of what can't be taken apart it is all.
-func telling(extensions []byte) (out []byte) {
-	for rest := extensions; len(rest) > 0; {
-		if len(rest) < 8 {
-			return extensions
-		}
-		size := 8 + uint64(binary.BigEndian.Uint32(rest[4:]))
-		if size > uint64(len(rest)) {
-			return extensions
-		}
-		if !slices.Contains(caches, string(rest[:4])) {
-			out = append(out, rest[:size]...)
-		}
-		rest = rest[size:]
-	}
-	return out
+	}) && bytes.Equal(more, extensions)
 }
 
 // entryAt reads the fields of an entry that are of fixed width.

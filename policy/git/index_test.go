@@ -61,8 +61,8 @@ func TestRefreshed(t *testing.T) {
 	run("add", ".")
 	run("commit", "-q", "-m", "x")
 	was := index()
-	for range 2 { // without and with the caches
-		then := time.Unix(1_700_000_000, 0)
+	for i := range int64(2) {
+		then := time.Unix(1_700_000_000+i, 0)
 		if err := os.Chtimes(filepath.Join(dir, "a"), then, then); err != nil {
 			t.Fatal(err)
 		}
@@ -70,8 +70,6 @@ func TestRefreshed(t *testing.T) {
 		if is := index(); bytes.Equal(was, is) || !Refreshed(was, is) {
 			t.Error("a refresh is a change, or was none")
 		}
-		run("config", "core.untrackedCache", "true")
-		run("status")
 	}
 	cut := bytes.LastIndex(was, []byte("TREE")) + 12
 	if tree := slices.Concat(was[:cut], []byte{was[cut] ^ 1}, was[cut+1:]); cut < 12 || Refreshed(was, tree) {
@@ -92,5 +90,30 @@ func TestRefreshed(t *testing.T) {
 	}
 	if Refreshed(before, before[:len(before)-1]) || Refreshed(nil, before) {
 		t.Error("what can't be read is none")
+	}
+}
+
+func TestIsLoose(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, format := range []string{"sha1", "sha256"} {
+		repo := filepath.Join(dir, format)
+		if out, err := exec.Command("git", "init", "-q", "--object-format="+format, repo).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		c := exec.Command("git", "-C", repo, "hash-object", "-w", "--stdin")
+		c.Stdin = bytes.NewReader([]byte("text"))
+		out, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := string(bytes.TrimSpace(out))
+		data, err := os.ReadFile(filepath.Join(repo, ".git/objects", name[:2], name[2:]))
+		if err != nil || !IsLoose(name, data) {
+			t.Errorf("%s isn't one (%v)", name, err)
+		}
+		if IsLoose("00"+name[2:], data) || IsLoose(name, data[:len(data)-1]) || IsLoose(name, nil) {
+			t.Error("something else is one")
+		}
 	}
 }

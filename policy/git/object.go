@@ -2,10 +2,13 @@ package git
 
 import (
 	"bytes"
+	"compress/zlib"
 	"crypto/sha1" // as git names objects, no defence
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"hash"
+	"io"
 )
 
 // Object begins the hash that git gives an object of a kind ("blob", "commit") and a
@@ -31,4 +34,22 @@ func Holds(content, blob []byte) bool {
 		}
 	}
 	return false
+}
+
+// maxObject bounds an object that is unpacked, in bytes.
+const maxObject = 16 << 20
+
+// IsLoose says whether a file's content is a loose object that has its name, in hexadecimal, of SHA-1 or SHA-256: gitformat-loose(5).
+// Data may be hostile.
+func IsLoose(name string, data []byte) bool {
+	r, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return false
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, maxObject+1))
+	if err != nil || len(plain) > maxObject {
+		return false
+	}
+	short, long := sha1.Sum(plain), sha256.Sum256(plain)
+	return name == hex.EncodeToString(short[:]) || name == hex.EncodeToString(long[:])
 }

@@ -56,6 +56,7 @@ type Exec struct {
 	Common    bool     // whoever finds Input can write to it: it is a socket, has a name, or is of /proc
 	Own       bool     // Input is the session's own terminal, at which a person types
 	AtOwn     bool     // it can read keys from that: Own, or by its controlling terminal, standard output or error
+	Writes    []string // files that its standard output and error are written to
 	Terminals []uint64 // names of terminals that it can read keys from, but for the session's own: its controlling one, standard output and error
 	Pipes     []uint64 // inodes of the pipes and terminals among the arguments that it may read as scripts
 

@@ -272,6 +272,11 @@ func (e *Exec) readProcess() error {
 			e.Outputs = append(e.Outputs, from)
 		}
 	}
+	for _, to := range []string{e.input.toOut, e.input.toErr} {
+		if to != "" && !slices.Contains(e.Writes, to) {
+			e.Writes = append(e.Writes, to)
+		}
+	}
 	e.AtOwn, e.Terminals = e.input.atOwn, e.input.terminals()
 	if e.input.mode == unix.S_IFIFO {
 		e.Stdin = e.input.ino

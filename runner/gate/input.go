@@ -24,6 +24,7 @@ type input struct {
 	out, err int  // those of the standard output and error, which who has no terminal reads keys from
 	// What else can be read from those, as from a socket, and tells what others put there: inodes, else 0.
 	fromOut, fromErr uint64
+	toOut, toErr     string // the files that they write to, as the sandbox names them; "" for none
 }
 
 // input looks at the standard input of a process.
@@ -103,6 +104,7 @@ func (g *Gate) input(d procDir, tty int) input {
 	in.atOwn = own != 0 && (in.own || tty == own || out == own || err == own)
 	in.tty, in.out, in.err = foreign(tty), foreign(out), foreign(err)
 	in.fromOut, in.fromErr = d.readable("1"), d.readable("2")
+	in.toOut, in.toErr = d.writes("1"), d.writes("2")
 	return in
 }
 
@@ -140,6 +142,20 @@ func (d procDir) readable(fd string) uint64 {
 		return 0
 	}
 	return max(st.Ino, 1)
+}
+
+// writes is the path, as the sandbox names it, of a file that a standard stream writes to; "" is none.
+func (d procDir) writes(fd string) string {
+	var link unix.Stat_t
+	name := "fd/" + fd
+	if unix.Fstatat(int(d), name, &link, unix.AT_SYMLINK_NOFOLLOW) != nil || link.Mode&0o200 == 0 || d.stream(fd, unix.S_IFREG).Ino == 0 {
+		return ""
+	}
+	to, err := d.link(name)
+	if err != nil {
+		return name
+	}
+	return to
 }
 
 // terminals names those of them that aren't the session's own.
@@ -192,6 +208,7 @@ func (in *input) without(before *input) {
 	}
 	in.atOwn = gone.atOwn || before.atOwn
 	in.fromOut, in.fromErr = still(gone.fromOut, before.fromOut), still(gone.fromErr, before.fromErr)
+	in.toOut, in.toErr = cmp.Or(gone.toOut, before.toOut), cmp.Or(gone.toErr, before.toErr)
 	in.tty, in.out, in.err = cmp.Or(gone.tty, before.tty), cmp.Or(gone.out, before.out), cmp.Or(gone.err, before.err)
 }
 

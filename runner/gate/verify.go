@@ -215,3 +215,17 @@ func (e *Exec) sameFiles() error {
 	}
 	return nil
 }
+
+// Stands says that the path of the program leads to the file that was loaded, and that of its dynamic linker. It is for OnBegin.
+func (e *Exec) Stands() error {
+	again, err := e.view.resolve(e.place)
+	if err != nil {
+		return fmt.Errorf("cannot find the file %q again: %w", e.image.named().path, err)
+	}
+	defer again.close()
+	if !same(&again.loaded().stat, &e.image.loaded().stat) || (again.linker == nil) != (e.image.linker == nil) ||
+		again.linker != nil && !same(&again.linker.stat, &e.image.linker.stat) {
+		return fmt.Errorf("the file %q has changed", e.image.named().path)
+	}
+	return nil
+}

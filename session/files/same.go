@@ -47,6 +47,17 @@ func (f *Files) index(ctx context.Context, e *diff.File) ([]git.Entry, error) {
 	return all, err
 }
 
+// loose says whether a new file is an object by itself, and of the name that its content has: git doesn't look, and what it finds by a name
+// is what commits will have.
+func (f *Files) loose(ctx context.Context, c diff.Change) bool {
+	name := strings.ReplaceAll(strings.TrimPrefix(c.Path, ".git/objects/"), "/", "")
+	data, err := f.Read(ctx, c.New, maxDiffBytes)
+	if err != nil {
+		return false
+	}
+	return git.IsLoose(name, data)
+}
+
 // maxIndex bounds an index that is looked into, in bytes: some hundred for each file of the project.
 const maxIndex = 64 << 20
 
@@ -56,7 +67,7 @@ func (f *Files) Idle(ctx context.Context, changed []diff.Change) bool {
 	return !slices.ContainsFunc(changed, func(c diff.Change) bool {
 		switch {
 		case strings.HasPrefix(c.Path, ".git/objects/"):
-			return c.Status != diff.Added
+			return c.Status != diff.Added || c.New.Kind != manifest.KindDir && !f.loose(ctx, c)
 		case c.Path != ".git/index" || c.Status != diff.Modified || c.Mode || c.Owner || c.Xattrs:
 			return true
 		}

@@ -39,6 +39,11 @@ func command(x *Exec, shown, same []string, l *looks) api.Command {
 	case len(x.Feeds) > 0:
 		c.Unpinned = append(c.Unpinned, "it runs what it reads from its standard input, which nobody can look into: what it starts is asked about")
 	}
+	for _, file := range e.Writes {
+		if l.places.region(file) == inProject {
+			c.Unpinned = append(c.Unpinned, "what it prints is written to "+api.Escape(api.Trim(file, maxValue)))
+		}
+	}
 	c.Unpinned = slices.Clip(c.Unpinned)
 	for _, a := range e.Ancestors {
 		c.Parents = append(c.Parents, api.Escape(a.Name))

@@ -383,6 +383,11 @@ func (x *Exec) Shell() bool {
 	return policy.IsShell(program)
 }
 
+// Prints says whether what a program prints is written into the project, by whoever starts it.
+func (j *Judge) Prints(x *Exec) bool {
+	return slices.ContainsFunc(x.Writes, func(file string) bool { return j.Places.region(file) == inProject })
+}
+
 // Plain says whether an exec does what its words say as far as a question would tell: it is no shell and no
 // interpreter with a file, the agent can't have made its program, its variables were approved with it before,
 // and there is nothing to warn of.
@@ -392,9 +397,10 @@ func (x *Exec) Plain() bool {
 		len(x.Heeds) == 0 && !x.unmet && !c.Written && !c.Truncated && len(c.Unpinned)+len(c.Sources)+len(c.Sends) == 0 && len(policy.Scripts(x.Argv, x.Program.Path, x.Env...)) == 0
 }
 
-// Scripts is gate.Options.Scripts: of what isn't known to be deaf, the standard input is one.
-func Scripts(e *gate.Exec) []string {
-	list := policy.Scripts(e.Argv, e.Program.Path, e.Env...)
+// Scripts is gate.Options.Scripts: of what isn't known to be deaf, the standard input is one, and so is what a wrapper of the
+// agent's reads before the command that is shown.
+func Scripts(e *gate.Exec, profile *policy.Profile) []string {
+	list := append(policy.Scripts(e.Argv, e.Program.Path, e.Env...), profile.Peel(e.Argv).Sources...)
 	if list == nil && len(e.Argv) > 0 && !policy.Deaf(started(e)) {
 		return []string{"/dev/stdin"}
 	}

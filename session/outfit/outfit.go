@@ -91,7 +91,7 @@ func For(n Needs) (*Outfit, error) {
 	}
 	programs, where := tools(n.Argv[0], n.Env, n.Home, n.Workspace, n.DataDir)
 	binds := withMounts(programs, shown)
-	path := searched(pathOf(n.Env), n.Home, binds)
+	path := searched(pathOf(n.Env), n.Home, n.Workspace, binds)
 	var builds []runner.Bind
 	if !n.Extras.NoCaches {
 		if builds, err = caches(n, binds); err != nil {
@@ -191,13 +191,14 @@ func pathOf(env []string) string {
 }
 
 // searched is a PATH of the person's whose folders that are the agent's in the sandbox come last: a program that it leaves there
-// runs in the place of no other. Those are in the home or in /tmp, and nothing is mounted there.
-func searched(path, home string, binds []runner.Bind) string {
+// runs in the place of no other. Those are in the home or in /tmp, and nothing is mounted there. What is written to the project
+// is asked about.
+func searched(path, home, project string, binds []runner.Bind) string {
 	var first, last []string
 	for _, dir := range filepath.SplitList(path) {
 		at := filepath.Clean(dir)
 		switch {
-		case !manifest.Within(at, home) && !manifest.Within(at, "/tmp"),
+		case manifest.Within(at, project), !manifest.Within(at, home) && !manifest.Within(at, "/tmp"),
 			slices.ContainsFunc(binds, func(b runner.Bind) bool { return b.Upper == "" && manifest.Within(at, b.Target) }):
 			first = append(first, dir)
 		default:
