@@ -68,11 +68,27 @@ func (o OpenFiles) Runs(path string) bool { return o.unread || o.runs[path] }
 // OpenFiles looks for them. Freeze the sandbox first: the list is a snapshot.
 func (s *Sandbox) OpenFiles() OpenFiles { return s.mapped(s.spec.Workspace) }
 
+// mapsOf are the mappings of a process, proc_pid_maps(5). Where its first thread has ended before the others, these have them.
+func mapsOf(pid int) ([]byte, error) {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	mapped, err := os.ReadFile(filepath.Join(dir, "maps"))
+	if err != nil || len(mapped) > 0 {
+		return mapped, err
+	}
+	tasks, _ := os.ReadDir(filepath.Join(dir, "task")) // it may be gone
+	for _, task := range tasks {
+		if mapped, err = os.ReadFile(filepath.Join(dir, "task", task.Name(), "maps")); err == nil && len(mapped) > 0 {
+			return mapped, nil
+		}
+	}
+	return nil, nil
+}
+
 // mapped is OpenFiles for any folder inside.
 func (s *Sandbox) mapped(folder string) OpenFiles {
 	shared, o := map[string]bool{}, OpenFiles{runs: map[string]bool{}}
 	for _, pid := range s.pids() {
-		mapped, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "maps"))
+		mapped, err := mapsOf(pid)
 		// A process that ended has none.
 		o.unread = o.unread || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH)
 		for line := range bytes.Lines(mapped) {

@@ -167,6 +167,19 @@ func (s *Sandbox) watchMounts() {
 	<-stop
 }
 
+// cause is why a sandbox ended whose agent's end wasn't reported; nil where somebody killed it.
+func (s *Sandbox) cause() error {
+	switch misplaced := s.misplaced.Load(); {
+	case s.abandoned.Load():
+		return ErrHolder
+	case misplaced != nil:
+		return *misplaced
+	case !s.killed.Load():
+		return ErrFirst
+	}
+	return nil
+}
+
 // follow hears PID 1 out and says whether the agent's end was reported.
 func (s *Sandbox) follow() bool {
 	for {
@@ -174,14 +187,7 @@ func (s *Sandbox) follow() bool {
 		closeFiles(files)
 		switch {
 		case err != nil:
-			switch {
-			case s.abandoned.Load():
-				s.failure = ErrHolder
-			case s.misplaced.Load() != nil:
-				s.failure = *s.misplaced.Load()
-			case !s.killed.Load():
-				s.failure = ErrFirst
-			}
+			s.failure = s.cause()
 			return false
 		case m.Kind == pid1.Exited:
 			s.outcome = Exit{Code: m.Code, Known: true}

@@ -218,6 +218,14 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 	return q
 }
 
+// mixed says why no rule keeps what one otherwise would.
+func (q *question) mixed(t files.Trust) *question {
+	if q.action.mixed && t.Output {
+		q.Rule += "; the agent may have made some of them, or said what they are"
+	}
+	return q
+}
+
 // touched is the wake-up of the watcher: files moved. Once they rest it is found
 // out whose doing it was.
 func (s *Session) touched() {
@@ -301,11 +309,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	s.countSoon()
 	s.advance() // its parent has run, to notice its end
 	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.loop.Now() == loop.Running {
-		q := reviewOf(a, t.Listed, false)
-		if a.mixed && t.Trust.Output {
-			q.Rule += "; the agent may have made some of them, or said what they are"
-		}
-		s.open(q)
+		s.open(reviewOf(a, t.Listed, false).mixed(t.Trust))
 	}
 	if n := len(a.spans); n > 0 && a.spans[n-1].To > t.To && t.Err == nil { // it left something running, which wrote meanwhile
 		s.grow(a)

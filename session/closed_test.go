@@ -157,34 +157,39 @@ open F, ">>", "Makefile" and print F "evil:\n" and close F if "` + how + `" ne "
 // The text of a program of the project could be written through a mapping that was made before, which the kernel doesn't see.
 func TestTextIsMapped(t *testing.T) {
 	t.Parallel()
-	const python = "/usr/bin/python3" // what is called so elsewhere may be a script that looks for one
-	if _, err := os.Stat(python); err != nil {
-		t.Skip(err)
-	}
 	w := startProgram(t, api.ModeStep, func(project string) {
 		program, err := os.ReadFile("/bin/true")
 		must.OK(t, err)
 		for _, name := range []string{"mapped", "other"} {
 			must.OK(t, os.WriteFile(filepath.Join(project, name), program, 0o755))
 		}
-		must.OK(t, os.WriteFile(filepath.Join(project, "agent.py"), []byte(`
-import mmap, os, subprocess, time
-f = os.open("mapped", os.O_RDWR)
-m = mmap.mmap(f, 0)
-os.close(f)
-for name in "./mapped", "./other":
-    r = subprocess.call([name])
-    open("/tmp/" + name[2:], "w").write(str(r))
-time.sleep(60)
-`), 0o644))
-	}, python, "agent.py")
+		cc := exec.Command("cc", "-w", "-o", filepath.Join(project, "agent"), "-x", "c", "-")
+		cc.Stdin = strings.NewReader(`
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <sys/wait.h>
+int main(void) {
+	int f = open("mapped", O_RDWR), s, n = open("/tmp/mapped.txt", O_WRONLY | O_CREAT, 0644);
+	mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, f, 0);
+	close(f);
+	if (!fork()) { execl("./mapped", "./mapped", 0); _exit(1); }
+	wait(&s);
+	dprintf(n, "%d", s);
+	if (!fork()) { execl("./other", "./other", 0); _exit(1); }
+	sleep(60);
+}`)
+		if out, err := cc.CombinedOutput(); err != nil {
+			t.Fatalf("cannot compile: %v\n%s", err, out)
+		}
+	}, "./agent")
 	q := w.approves(w.asks(api.Question{}, "./mapped"))
 	w.approves(w.asks(q, "./other"))
 	end := w.happened("the end", func(e api.Event) bool { return e.Kind == "action.ended" && e.Action.Title == "./other" })
 	if end.Action.Exit == nil || end.Action.Exit.Code != 0 {
 		t.Errorf("the other ended by %+v", end.Action.Exit)
 	}
-	if said, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", "mapped")); string(said) != "-9" {
+	if said, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "tmp", "mapped.txt")); string(said) != "9" {
 		t.Errorf("it ended by %q (%v)", said, err)
 	}
 	w.ends()
@@ -201,7 +206,9 @@ func TestPrintsIntoTheProject(t *testing.T) {
 		must.OK(t, os.WriteFile(filepath.Join(project, "build", "out"), nil, 0o644))
 	}, "bash", "-c", "echo evil | cat >build/out; sleep 60")
 	q := w.asks(api.Question{}, "cat")
-	if !slices.ContainsFunc(q.Command.Unpinned, func(u string) bool { return strings.Contains(u, "what it prints is written to") && strings.Contains(u, "build/out") }) {
+	if !slices.ContainsFunc(q.Command.Unpinned, func(u string) bool {
+		return strings.Contains(u, "what it prints is written to") && strings.Contains(u, "build/out")
+	}) {
 		t.Errorf("it is shown with %q", q.Command.Unpinned)
 	}
 	w.approves(q)

@@ -112,8 +112,8 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 	exec := p.exec
 	recorded := s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 	mark := s.roster.let(x, p)
-	alone := mark != 0 && s.info.Mode == api.ModeStep // it is judged by itself: nothing that others gave it may outlive that
-	if alone {
+	step := s.info.Mode == api.ModeStep
+	if step && mark != 0 { // it is judged by itself: nothing that others gave it may outlive that
 		with |= gate.Unfiltered
 	}
 	x.OnBegin(func() error {
@@ -127,7 +127,7 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 		if err := recorded(); err != nil {
 			return errors.New(whyUnrecorded)
 		}
-		if alone {
+		if step {
 			if err := s.judge.Unwritten(x); err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ func (e *Exec) verifyImage() error {
 	if err := e.verifyStrings(); err != nil {
 		return err
 	}
-	if err := e.verifyMapped(); err != nil {
+	if err := verifyMapped(e); err != nil {
 		return err
 	}
 	if len(e.image.files) > 1 {
@@ -53,7 +53,7 @@ func (e *Exec) verifyImage() error {
 
 // verifyMapped compares the files that a new image consists of: its program and
 // the dynamic linker, which the kernel names nowhere else.
-func (e *Exec) verifyMapped() error {
+func verifyMapped(e *Exec) error {
 	loaded, err := e.leader.readAll("maps")
 	if err != nil {
 		return fmt.Errorf("cannot read what was loaded: %w", err)

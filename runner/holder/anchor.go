@@ -46,4 +46,3 @@ func anchorOne(folder string) error {
 	defer unix.Close(tree)
 	return unix.MoveMount(tree, "", fd, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
-

@@ -65,19 +65,24 @@ const maxIndex = 64 << 20
 // which nothing names, and what git notes in its index as it looks.
 func (f *Files) Idle(ctx context.Context, changed []diff.Change) bool {
 	return !slices.ContainsFunc(changed, func(c diff.Change) bool {
-		switch {
-		case strings.HasPrefix(c.Path, ".git/objects/"):
+		if strings.HasPrefix(c.Path, ".git/objects/") {
 			return c.Status != diff.Added || c.New.Kind != manifest.KindDir && !f.loose(ctx, c)
-		case c.Path != ".git/index" || c.Status != diff.Modified || c.Mode || c.Owner || c.Xattrs:
-			return true
 		}
-		was, err := f.Read(ctx, c.Old, maxIndex)
-		if err != nil {
-			return true
-		}
-		is, err := f.Read(ctx, c.New, maxIndex)
-		return err != nil || !git.Refreshed(was, is)
+		return c.Path != ".git/index" || !f.refreshed(ctx, c)
 	})
+}
+
+// refreshed says whether an index only has what git noted as it looked.
+func (f *Files) refreshed(ctx context.Context, c diff.Change) bool {
+	if c.Status != diff.Modified || c.Mode || c.Owner || c.Xattrs {
+		return false
+	}
+	was, err := f.Read(ctx, c.Old, maxIndex)
+	if err != nil {
+		return false
+	}
+	is, err := f.Read(ctx, c.New, maxIndex)
+	return err == nil && git.Refreshed(was, is)
 }
 
 // Along reads of a checkpoint's root what leads to a path: see manifest.LoadPath.

@@ -79,7 +79,8 @@ func (t *Taker) Take(ctx context.Context, last *Checkpoint) (Taken, error) {
 	}
 	after := before
 	if watching {
-		if after = t.activity(); idle(before, after) && !t.Files.mapped() {
+		// Whoever slept has mapped nothing since.
+		if after = t.activity(); idle(before, after) && !t.Files.mapped() && len(t.Box.OpenFiles().Shared) == 0 {
 			out, err := t.since(ctx, last, m)
 			out.Until, out.Since = after, after
 			return out, err
