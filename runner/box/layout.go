@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -55,6 +56,9 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 		return nil, err
 	}
 	l.addKernel(cmp.Or(spec.Shared, usualShared))
+	if !slices.ContainsFunc(spec.Binds, func(b Bind) bool { return cmp.Or(b.Target, b.Source) == "/run" }) {
+		l.addRun()
+	}
 	if err := l.addSystem(); err != nil {
 		return nil, err
 	}
@@ -164,10 +168,14 @@ func (l *layout) addKernel(shared int64) {
 	}
 	l.add(&configs.Mount{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620,max=" + strconv.Itoa(MaxTerminals)})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev/shm", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=" + strconv.FormatInt(min(shared, usualShared), 10)})
+}
+
+// addRun mounts /run. Who finds a name there takes what is at it for the system's, as glibc does /run/nscd: nobody in the sandbox
+// makes one, nor puts another in the place of these. A mount can't be renamed.
+func (l *layout) addRun() {
+	const plain = unix.MS_NOSUID | unix.MS_NODEV
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run", Device: "tmpfs", Flags: plain | unix.MS_RDONLY, Data: "mode=755,size=64k"})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run/lock", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=64m"})
-	// Who finds a name in /run takes what is there for the system's, as glibc does /run/nscd: nobody in the sandbox
-	// makes one, nor puts another in the place of these. A mount can't be renamed.
 	l.add(&configs.Mount{Source: "tmpfs", Destination: pid1.SocketDir, Device: "tmpfs", Flags: plain, Data: "mode=755,size=64k"})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: pid1.ProgramDir, Device: "tmpfs", Flags: plain | unix.MS_RDONLY, Data: "mode=755,size=64k"})
 }
