@@ -23,29 +23,41 @@ type Placed struct {
 	// removed (rename(2), EBUSY). Else the agent could move them away with what is mounted there, and put what it
 	// likes at the paths of the project or of a person's tools.
 	Above []string
+
+	areas []string // those folders of the agent's, the innermost first
 }
 
 // place finds the mounts of a layout that are so.
 func (l *layout) place(spec Spec) (out Placed) {
-	areas := []string{"/tmp"}
+	out.areas = []string{"/tmp"}
 	if spec.Home != "" {
-		areas = append(areas, spec.HomeTo)
+		out.areas = append(out.areas, spec.HomeTo)
 	}
-	slices.SortFunc(areas, func(a, b string) int { return depth(b) - depth(a) }) // the innermost counts
+	slices.SortFunc(out.areas, func(a, b string) int { return depth(b) - depth(a) })
 	for _, m := range l.mounts {
-		i := slices.IndexFunc(areas, func(a string) bool { return strings.HasPrefix(m.Destination, a+"/") })
-		if i < 0 {
+		area := out.area(m.Destination)
+		if area == "" {
 			continue
 		}
 		out.At = append(out.At, m.Destination)
-		for _, dir := range parents(strings.TrimPrefix(m.Destination, areas[i]+"/")) {
-			out.Above = append(out.Above, filepath.Join(areas[i], dir))
+		for _, dir := range parents(strings.TrimPrefix(m.Destination, area+"/")) {
+			out.Above = append(out.Above, filepath.Join(area, dir))
 		}
 	}
 	mounted := func(path string) bool { return slices.Contains(out.At, path) }
 	slices.SortFunc(out.Above, strings.Compare)
 	out.Above = slices.DeleteFunc(slices.Compact(out.Above), mounted)
 	return out
+}
+
+// area is the innermost that a path is in; "" for none.
+func (p *Placed) area(path string) string {
+	for _, a := range p.areas {
+		if strings.HasPrefix(path, a+"/") {
+			return a
+		}
+	}
+	return ""
 }
 
 // Watch waits for changes of what a box has mounted; nothing in there can mount.
@@ -121,7 +133,8 @@ func (w *Watch) Check() error {
 		there[m.Mountpoint] = true
 	}
 	for _, path := range slices.Concat(w.placed.At, w.placed.Above) {
-		if !there[path] {
+		// Where the agent's folder is gone as well, as with all that a run-time folder had when that is removed, nobody can make another.
+		if area := w.placed.area(path); !there[path] && there[area] {
 			return fmt.Errorf("%q isn't mounted where it belongs: another session of the same home has removed or replaced a folder there", path)
 		}
 	}
