@@ -56,9 +56,7 @@ func layOut(spec Spec, rootfs string) (*layout, error) {
 		return nil, err
 	}
 	l.addKernel(cmp.Or(spec.Shared, usualShared))
-	if !slices.ContainsFunc(spec.Binds, func(b Bind) bool { return cmp.Or(b.Target, b.Source) == "/run" }) {
-		l.addRun()
-	}
+	l.addRun(spec.Binds)
 	if err := l.addSystem(); err != nil {
 		return nil, err
 	}
@@ -170,9 +168,12 @@ func (l *layout) addKernel(shared int64) {
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/dev/shm", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=" + strconv.FormatInt(min(shared, usualShared), 10)})
 }
 
-// addRun mounts /run. Who finds a name there takes what is at it for the system's, as glibc does /run/nscd: nobody in the sandbox
+// addRun mounts /run, unless a person shows a folder as that. Who finds a name there takes what is at it for the system's, as glibc does /run/nscd: nobody in the sandbox
 // makes one, nor puts another in the place of these. A mount can't be renamed.
-func (l *layout) addRun() {
+func (l *layout) addRun(binds []Bind) {
+	if slices.ContainsFunc(binds, func(b Bind) bool { return cmp.Or(b.Target, b.Source) == "/run" }) {
+		return
+	}
 	const plain = unix.MS_NOSUID | unix.MS_NODEV
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run", Device: "tmpfs", Flags: plain | unix.MS_RDONLY, Data: "mode=755,size=64k"})
 	l.add(&configs.Mount{Source: "tmpfs", Destination: "/run/lock", Device: "tmpfs", Flags: plain, Data: "mode=1777,size=64m"})
