@@ -60,9 +60,10 @@ type Rule struct {
 	patterns []glob   // the others
 	options  [][]glob // for each, one of its alternatives must be there
 	elements []element
-	secrets  bool // it is about files that hold secrets
-	alts     int  // how much there is to compare with each argument
-	wild     int  // how long its globs are that aren't literal
+	written  []element // all words but the first as they stand, options too: with just these it is about a command, too; nil where one is any or a class
+	secrets  bool      // it is about files that hold secrets
+	alts     int       // how much there is to compare with each argument
+	wild     int       // how long its globs are that aren't literal
 }
 
 // element stands for one argument, or for any number of them.
@@ -85,6 +86,7 @@ func parseRule(verdict Verdict, text string, exactly bool) (r Rule, offset int, 
 	var of []glob    // the option before
 	bundled := false // it stands with others in one word
 	ended := false   // no options follow
+	open := false    // there is a word that stands for others
 	for i, f := range fields {
 		at += strings.Index(text[at:], f)
 		if name, ok := strings.CutPrefix(f, "<"); ok && i > 0 {
@@ -93,6 +95,7 @@ func parseRule(verdict Verdict, text string, exactly bool) (r Rule, offset int, 
 				return r, at, fmt.Errorf("%s isn't a class of arguments", f)
 			}
 			r.elements = append(r.elements, element{class: c})
+			open = true
 			of, at = nil, at+len(f)
 			continue
 		}
@@ -102,6 +105,10 @@ func parseRule(verdict Verdict, text string, exactly bool) (r Rule, offset int, 
 		}
 		if err != nil {
 			return r, at, err
+		}
+		if i > 0 {
+			r.written = append(r.written, element{alts: alts})
+			open = open || f == "**" || f == "*" && i == len(fields)-1
 		}
 		switch {
 		case i == 0:
@@ -125,6 +132,9 @@ func parseRule(verdict Verdict, text string, exactly bool) (r Rule, offset int, 
 	}
 	if !r.Exactly {
 		r.elements = append(r.elements, element{any: true})
+	}
+	if open || len(r.options) == 0 {
+		r.written = nil
 	}
 	r.secrets = r.secretNamed()
 	r.weight()
@@ -261,6 +271,9 @@ func (r *Rule) about(v *invocation, may bool) bool {
 	}
 	if r.Exactly {
 		return fit(r.elements, v.args, nil, &v.at, may)
+	}
+	if r.written != nil && fit(r.written, v.args, nil, &v.at, may) {
+		return true
 	}
 	operands := v.operands
 	cut := len(v.args) > 0 && v.args[len(v.args)-1].cut
