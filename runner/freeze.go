@@ -157,15 +157,16 @@ func (s *Sandbox) halt(ctx context.Context) error {
 // countProcesses counts the agent's tree in the sandbox's own /proc, which shows
 // nothing else, so that one look can't miss what comes while it is taken.
 func (s *Sandbox) countProcesses() (int, error) {
-	proc, err := os.Open(fmt.Sprintf("/proc/%d/root/proc", s.box.PID))
-	if err != nil {
-		return 0, fmt.Errorf("cannot count the sandbox's processes: %w", err)
-	}
-	defer proc.Close()
-	fd, err := seqpacket.Number(proc)
+	root, err := seqpacket.Number(s.proc)
 	if err != nil {
 		return 0, err
 	}
+	fd, err := unix.Openat(root, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("cannot count the sandbox's processes: %w", err)
+	}
+	proc := os.NewFile(uintptr(fd), "proc")
+	defer proc.Close()
 	var where unix.Statfs_t
 	if err := unix.Fstatfs(fd, &where); err != nil || where.Type != unix.PROC_SUPER_MAGIC {
 		return 0, errors.New("cannot count the sandbox's processes: its /proc is none")

@@ -65,6 +65,7 @@ type Sandbox struct {
 	abandoned atomic.Bool           // the holder ended without being told to
 	misplaced atomic.Pointer[error] // what isn't mounted any more where it belongs
 	mounts    *box.Watch
+	proc      *os.File    // the sandbox's own /proc
 	killed    atomic.Bool // Kill was called
 
 	left     chan struct{} // closed when the agent ended by itself, before its last output is read
@@ -150,6 +151,7 @@ func (s *Sandbox) watchHolder() {
 // removed the folder below it.
 func (s *Sandbox) watchMounts() {
 	defer s.mounts.Close()
+	defer s.proc.Close()
 	stop := make(chan struct{})
 	go func() {
 		defer close(stop)
@@ -157,7 +159,11 @@ func (s *Sandbox) watchMounts() {
 		s.mounts.Stop()
 	}()
 	for s.mounts.Changed() {
-		if err := s.mounts.Check(); err != nil && !s.leaving.Load() {
+		err := s.mounts.Check()
+		if err != nil {
+			err = s.mounts.Check() // the table is read in pieces: what went all at once may look as if a part had stayed
+		}
+		if err != nil && !s.leaving.Load() {
 			err = fmt.Errorf("%w, and the agent was ended: %w", ErrMounts, err)
 			s.misplaced.CompareAndSwap(nil, &err)
 			s.Kill()

@@ -370,6 +370,11 @@ func (s *Sandbox) holdMounts(ctx context.Context, undo *cleanup) (err error) {
 		return err
 	}
 	undo.add(s.mounts.Close)
+	// Its own /proc is kept: it is a mount as any, and gone from there when the run-time folder is removed.
+	if s.proc, err = os.Open(fmt.Sprintf("/proc/%d/root/proc", s.box.PID)); err != nil {
+		return fmt.Errorf("cannot count the sandbox's processes: %w", err)
+	}
+	undo.add(func() { s.proc.Close() })
 	if err = s.mounts.Check(); err != nil {
 		return fmt.Errorf("%w: %w", ErrMounts, err)
 	}
