@@ -79,7 +79,10 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 		mark := k.mark
 		lookFirst(s.loop, x, func() func() {
 			again := *x
-			again.Server = x.FindServer(s.roster.others(mark))
+			others, err := s.roster.others(mark)
+			if again.Server = x.FindServer(others); err != nil { // any may be one
+				again.Server = &gate.Process{Name: "a program that can't be looked at"}
+			}
 			return func() { s.nested(k, &again) }
 		})
 	case covered:

@@ -327,15 +327,12 @@ func (r *roster) tree(a *action) (out []proc) {
 }
 
 // others are the processes that have a mark, whoever started them. It may be called outside of the loop.
-func (r *roster) others(mark uint64) (out []gate.Process) {
+func (r *roster) others(mark uint64) (out []gate.Process, err error) {
 	list, err := r.box.Marked(func(m uint64) bool { return m == mark })
-	if err != nil {
-		r.log.Warn("cannot list the sandbox's processes", "error", err)
-	}
 	for _, p := range list {
 		out = append(out, gate.Process{PID: p.PID, Start: p.Start, Name: p.Name})
 	}
-	return out
+	return out, err
 }
 
 // byPID is the action that a process which began a program belongs to; 0 for none.
