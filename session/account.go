@@ -186,16 +186,21 @@ func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 				} else { // a roll back came first
 					s.unfreeze(q)
 				}
-				if s.edits--; s.edits == 0 {
-					behind := s.behind
-					s.behind = nil
-					for _, then := range behind {
-						then()
-					}
-				}
+				s.asksEdit()
 			})
 		}
 	})
+}
+
+// asksEdit says that one of the edits that are about to be asked about now is.
+func (s *Session) asksEdit() {
+	if s.edits--; s.edits == 0 {
+		behind := s.behind
+		s.behind = nil
+		for _, then := range behind {
+			then()
+		}
+	}
 }
 
 // reviewOf asks in step mode what becomes of an action's changes. What comes late,

@@ -290,12 +290,10 @@ func (s *Session) goOn() {
 		events = append(events, s.line.Event(p.found, 0))
 	}
 	s.record(nil, events...)
-	for _, a := range p.running {
-		s.told(a, func(t files.Told) {
-			s.own(a, t)
-			a.untold = false
-			s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
-		})
+	for _, a := range s.actions.all {
+		if a.untold || p.asks(s.info.Mode) && a.Review == api.ReviewOpen && !a.apart() {
+			s.goesOnWith(a)
+		}
 	}
 	s.note(p.Session.Live(), "%s", p.said(s.info.Runs()))
 	for _, words := range append(p.gitWords, p.Words...) {
@@ -311,6 +309,30 @@ func (s *Session) goOn() {
 	}
 	s.takeBase()
 	p.Past, p.changed, p.last = nil, nil, nil // not needed any more
+}
+
+// asks says whether the person is asked again what nobody answered before the end: what becomes of
+// changes. Where both modes are step mode, they are to be asked before the agent's next command.
+func (p *past) asks(now api.Mode) bool {
+	return p.Session.Mode == api.ModeStep && now == api.ModeStep
+}
+
+// goesOnWith takes up an action of before the end: what it changed, if that isn't known yet, and what
+// the person is to be asked about it.
+func (s *Session) goesOnWith(a *action) {
+	asks := s.past.asks(s.info.Mode)
+	s.edits++
+	s.told(a, func(t files.Told) {
+		if a.untold {
+			s.own(a, t)
+			a.untold = false
+			s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
+		}
+		if asks && a.Review == api.ReviewOpen {
+			s.open(reviewOf(a, t.Listed, false))
+		}
+		s.asksEdit()
+	})
 }
 
 // said is how a session goes on, in words.

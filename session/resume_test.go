@@ -133,6 +133,36 @@ func TestResumeFindsWhatChanged(t *testing.T) {
 	}
 }
 
+// TestResumeAsksWhatWasntAnswered: who ends the agent, or itself, while a question about changes waits isn't
+// rid of it.
+func TestResumeAsksWhatWasntAnswered(t *testing.T) {
+	t.Parallel()
+	w := start(t, api.ModeStep, "echo mine >made; read x; cat made; read x")
+	first := w.held(0)
+	if first.Subject != api.SubjectEdit {
+		t.Fatalf("%s %q is held", first.Subject, first.Title)
+	}
+	w.config.Argv = []string{"sh", "-c", "cat made; read x"}
+	w.again(func(string) {})
+	q := w.held(first.ID)
+	if q.Subject != api.SubjectEdit || q.Title != "edit made" || len(q.Changes) != 1 || q.Action != 1 {
+		t.Errorf("%s %q of #%d is held, with %v", q.Subject, q.Title, q.Action, q.Changes)
+	}
+	command := w.held(q.ID)
+	if command.Title != "cat made" {
+		t.Errorf("%q is held", command.Title)
+	}
+	var p *api.Problem
+	if err := w.decide(command, api.AnswerApprove); !errors.As(err, &p) || p.Code != api.CodeBusy {
+		t.Errorf("the command is approved before the edit is looked at: %v", err)
+	}
+	w.must(w.decide(q, api.AnswerRollback))
+	if w.has("made") != "" {
+		t.Error("it wasn't rolled back")
+	}
+	w.must(w.decide(command, api.AnswerDeny))
+}
+
 // TestResumeThatFails leaves the session as it was: its files, its record, and
 // that it can be resumed.
 func TestResumeThatFails(t *testing.T) {
