@@ -29,6 +29,7 @@ type action struct {
 	reached  bool            // it tried to connect
 	person   bool            // a person approved it
 	into     bool            // hold each program that it starts
+	over     bool            // the person lets it start what it likes
 	keeps    bool            // what it changes was approved with it
 	passes   []passing       // what its programs may pass on of what they hear
 	becomes  bool            // an agent's own process becomes another program, and that the agent

@@ -271,3 +271,27 @@ func (w *world) ends() {
 	}
 	<-w.Done()
 }
+
+// The person may let an action start what it likes, whoever tells it to.
+func TestStepOverWhatAnActionStarts(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{"agent.pl": `
+pipe R, W;
+if (!fork) { close W; open STDIN, "<&R"; exec "xargs", "-n1", "mkdir" }
+print W "one two three"; close W; close R;
+sleep 60;
+`}, "perl", "agent.pl")
+	q := w.approves(w.asks(api.Question{}, "xargs"))
+	nested := w.asks(q, "mkdir one")
+	w.must(w.decide(nested, api.AnswerStepOver))
+	if ended := w.happened("the action's end", func(e api.Event) bool { return e.Kind == "action.ended" }); ended.Action.Files != 3 {
+		t.Errorf("it made %d folders", ended.Action.Files)
+	}
+	for e, err := range w.read.Recorded(t.Context(), w.ID(), 0) {
+		w.must(err)
+		if e.Kind == "question.opened" && e.Question.Subject == api.SubjectNested && e.Question.ID != nested.ID {
+			t.Errorf("%q was asked about", e.Question.Title)
+		}
+	}
+	w.ends()
+}

@@ -465,14 +465,32 @@ func (s *Session) nestedAnswer(q *question, d api.Decision) (next func()) {
 	if q.Closed == "allow" {
 		s.judge.Approved(x)
 		a.shown = append(a.shown, shownOf(x))
-		a.into = a.into && d.Answer != api.AnswerStepOver
+		if d.Answer == api.AnswerStepOver {
+			a.over = !a.into && !q.joins
+			a.into = false
+		}
 		q.kin.person = q.kin.person || q.joins
-		return func() { s.letNested(q, x, "approved by "+d.By) }
+		return func() {
+			s.letNested(q, x, "approved by "+d.By)
+			if a.over {
+				s.letOthers(a, "approved by "+d.By+": what #"+strconv.Itoa(a.N)+" starts")
+			}
+		}
 	}
 	return func() {
 		s.refuse(a, "denied by "+d.By, reason(d), nil, x)
 		if q.joins {
 			s.leaderGone(a, nil)
+		}
+	}
+}
+
+// letOthers lets what else waits of an action start, but for what joins it.
+func (s *Session) letOthers(a *action, rule string) {
+	for _, q := range slices.Clone(s.questions) {
+		if q.action == a && q.Subject == api.SubjectNested && !q.joins && q.state == questionOpen && len(q.execs) > 0 {
+			x := q.execs[0]
+			s.closeByRule(q, rule, "allow", func() { s.letNested(q, x, rule) })
 		}
 	}
 }

@@ -152,6 +152,7 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		return api.Deny, api.Escape(j.Denial())
 	case x.Ours:
 		return api.Allow, "Stepbox's own program, which speaks for the agent"
+	case a.over:
 	case a.into:
 		return api.Ask, "step into: every program of this action is held"
 	case s.info.Mode == api.ModeStep: // an answer says what is covered, and no rule

@@ -134,7 +134,7 @@ func approve(connect Connect) *cobra.Command {
 	f.StringVar(&hash, "hash", "", hashHelp+"; needed for a program within a running action")
 	f.StringVar(&reason, "reason", "", "of what the agent itself asks: one line that it is answered")
 	f.BoolVar(&into, "into", false, "step into: hold each program that it starts")
-	f.BoolVar(&over, "over", false, "step over: run it, and hold the next action")
+	f.BoolVar(&over, "over", false, "step over: run it, and hold the next action; of a program within one: hold no more of what that starts")
 	f.BoolVar(&keep, "keep", false, "keep what it changes, too, without being asked")
 	return cmd
 }

@@ -74,6 +74,10 @@ func (d *Decision) wordsFor(b keys.Binding) string {
 		case d.shown.Subject == api.SubjectCall:
 			return "say yes"
 		}
+	case intent.StepOver:
+		if d.shown.Subject == api.SubjectNested {
+			return "all it starts"
+		}
 	case intent.Deny:
 		if d.shown.Subject == api.SubjectEdit {
 			return "roll back, why…"
