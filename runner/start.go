@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -285,6 +286,13 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 		return err
 	}
 	program := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits(), Sockets: sockets}
+	if program.Common = s.common(); program.Common != "" {
+		for _, own := range []string{s.spec.Workspace, s.spec.Outer} {
+			if own != "" && !strings.HasPrefix(program.Common+"/", own+"/") {
+				program.Own = append(program.Own, own)
+			}
+		}
+	}
 	if err := sendProgram(control, program, s.heir.Alive); err != nil {
 		return err
 	}
@@ -345,6 +353,9 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 	if !pid1.MemoryGuard() {
 		s.box.Notes = append(s.box.Notes, memoryOpen)
 	}
+	if s.spec.Home != "" && s.spec.HomeUpper == "" && s.common() == "" {
+		s.box.Notes = append(s.box.Notes, homeMeets)
+	}
 	if !box.HasCgroups() {
 		s.box.Notes = append(s.box.Notes, noCgroups)
 	}
@@ -359,6 +370,17 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 	})
 	return nil
 }
+
+// common is the home where other sandboxes have it too, "" where none can. Below /tmp it can't be told from that.
+func (s *Sandbox) common() string {
+	if s.spec.Home == "" || s.spec.HomeUpper != "" || strings.HasPrefix(s.spec.HomeTarget, "/tmp/") {
+		return ""
+	}
+	return s.spec.HomeTarget
+}
+
+// homeMeets says what stays open in a home below /tmp.
+const homeMeets = "the home is below /tmp: the agents of sessions that share it can hand each other open files (--home session keeps them apart)"
 
 // holdMounts has the folders above mounts stay where they are, and looks that all is where it belongs. PID 1 is the
 // sandbox's own by then, so that its mounts may be looked into, and nothing hostile runs.

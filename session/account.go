@@ -194,12 +194,19 @@ func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 
 // asksEdit says that one of the edits that are about to be asked about now is.
 func (s *Session) asksEdit() {
-	if s.edits--; s.edits == 0 {
-		behind := s.behind
-		s.behind = nil
-		for _, then := range behind {
-			then()
-		}
+	s.edits--
+	s.pastEdits()
+}
+
+// pastEdits has what waits for edits to be asked about, or answered, look again.
+func (s *Session) pastEdits() {
+	if s.edits > 0 || s.loop.Now() >= loop.Draining {
+		return
+	}
+	behind := s.behind
+	s.behind = nil
+	for _, then := range behind {
+		then()
 	}
 }
 

@@ -218,6 +218,33 @@ func TestPrintsIntoTheProject(t *testing.T) {
 	w.ends()
 }
 
+// What the kernel doesn't let become an approved program goes on as the agent, and what that writes is an edit, also
+// when it has ended before anybody looked.
+func TestWrittenByWhatDidNotStart(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{"agent.pl": `
+pipe IN, HELD; pipe R, W;
+unless (fork) { open STDIN, "<&IN"; open STDOUT, ">&W"; exec "/bin/cat" }
+my $refused = fork;
+unless ($refused) {
+	my $executing = pack "Q", 1;
+	my $rules = syscall 444, $executing, 8, 0; # landlock_create_ruleset(2): nothing is executed
+	syscall 446, $rules, 0; # landlock_restrict_self(2)
+	open STDIN, "<&R";
+	exec "/usr/bin/wc" or do { open F, ">", "mine"; close F; exit };
+}
+waitpid $refused, 0;
+system "ls";
+sleep 60;
+`}, "perl", "agent.pl")
+	q := w.approves(w.asks(api.Question{}, "cat | /usr/bin/wc"))
+	w.happened("that it didn't start", func(e api.Event) bool { return e.Kind == "exec.failed" })
+	if edit := w.asks(q, "mine"); edit.Subject != api.SubjectEdit {
+		t.Errorf("asked about %q", edit.Title)
+	}
+	w.ends()
+}
+
 // What serves others once the action is over starts what they say.
 func TestServerOutlivesItsAction(t *testing.T) {
 	t.Parallel()

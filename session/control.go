@@ -19,6 +19,7 @@ func (s *Session) SetMode(ctx context.Context, m api.Mode) (api.Session, error) 
 		s.info.Mode = m
 		s.network.Rules(s.judge.Policy(), m)
 		s.reconnect()
+		s.loop.Post(s.pastEdits)
 		return nil
 	})
 }

@@ -86,7 +86,7 @@ func (s *Session) onExiting(e gate.Exit, goOn func()) {
 	}
 	p.action.exiting = true
 	s.checkpoint(func(cp *files.Checkpoint, err error) {
-		if err == nil {
+		if err == nil && p.action.exiting { // else something has joined it, and goes on
 			p.action.atExit = cp
 		}
 		goOn()
@@ -114,7 +114,7 @@ func exitOf(e gate.Exit) *api.Exit {
 func (s *Session) onFailed(e *gate.Exec, why string) {
 	why = api.Escape(api.Trim(why, 500))
 	gone := func(x *judge.Exec) bool { return x.Exec == e }
-	for _, q := range s.questions {
+	for _, q := range slices.Concat(s.questions, s.letting) {
 		if !slices.ContainsFunc(q.execs, gone) {
 			continue
 		}

@@ -251,6 +251,10 @@ func (s *Session) weighed(a *action) {
 	switch verdict {
 	case api.Allow:
 		a.By = "rule"
+		if s.info.Mode == api.ModeStep {
+			s.letRun(a, rule, nil)
+			return
+		}
 		s.release(a, rule)
 	case api.Deny:
 		a.By = "rule"
@@ -272,7 +276,7 @@ func (s *Session) joinRunning(a *action, x *judge.Exec) {
 	a.commands = append(a.commands, x.Command)
 	a.Title = titleOf(a.seats)
 	a.leaders++ // it isn't over before this is decided
-	a.atExit = nil
+	a.atExit, a.exiting = nil, false
 	k := s.roster.newKin(a)
 	k.children = x.Judgement.NestedAllowed && s.info.Mode != api.ModeStep
 	verdict, rule := s.within(k, x, true)

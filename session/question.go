@@ -329,6 +329,14 @@ func (l *questions) forget(q *question) {
 	}
 }
 
+// forget drops a question that is closed in the record too, and has what waited for it go on.
+func (s *Session) forget(q *question) {
+	s.questions.forget(q)
+	if q.Subject == api.SubjectEdit {
+		s.loop.Post(s.pastEdits)
+	}
+}
+
 // decidable finds the question that a decision names. The error says why it may
 // not be answered so. In step mode reviews come before commands.
 func (l questions) decidable(d api.Decision, step bool) (*question, error) {
@@ -358,14 +366,22 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	default:
 		return q, api.Problemf(api.CodeInvalid, "there is no answer %q: use approve, approve-keep, deny, into, over, keep or rollback", api.Escape(api.Trim(string(d.Answer), 40)))
 	}
-	if step && d.Answer != api.AnswerDeny && q.Subject == api.SubjectCommand {
-		for _, o := range l {
-			if o.Open() && o.Subject == api.SubjectEdit && !o.late {
-				return q, api.Problemf(api.CodeBusy, "the changes of #%d come first: keep them or roll them back", o.Action)
-			}
+	if step && d.Answer != api.AnswerDeny && (q.Subject == api.SubjectCommand || q.Subject == api.SubjectNested) {
+		if o := l.edit(); o != nil {
+			return q, api.Problemf(api.CodeBusy, "the changes of #%d come first: keep them or roll them back", o.Action)
 		}
 	}
 	return q, nil
+}
+
+// edit is the first open question about changes that holds up what is to run; nil for none.
+func (l questions) edit() *question {
+	for _, o := range l {
+		if o.Open() && o.Subject == api.SubjectEdit && !o.late {
+			return o
+		}
+	}
+	return nil
 }
 
 // fault is why a question can't be answered so by approve, deny and the like, or nil.
@@ -403,7 +419,7 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	next, also := s.following(q, d)
 	events := append([]api.Event{{Kind: "decision", Decision: &d}, q.event("closed")}, also...)
 	s.record(func(err error) {
-		s.questions.forget(q)
+		s.forget(q)
 		if err == nil {
 			s.habits.answered(&q.Question, &d)
 			next()
@@ -518,7 +534,7 @@ func (s *Session) withdraw(q *question) {
 		close(q.call.answered)
 	}
 	s.record(func(error) {
-		s.questions.forget(q)
+		s.forget(q)
 		s.unfreeze(q)
 	}, append(also, q.event("closed"), s.changed("counted"))...)
 }

@@ -112,7 +112,7 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 	exec := p.exec
 	recorded := s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 	mark := s.roster.let(x, p)
-	step := s.info.Mode == api.ModeStep
+	step, from := s.info.Mode == api.ModeStep, s.roster.released[procOf(x)]
 	if step && mark != 0 { // it is judged by itself: nothing that others gave it may outlive that
 		with |= gate.Unfiltered
 	}
@@ -131,6 +131,9 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 			if err := s.judge.Unwritten(x); err != nil {
 				return err
 			}
+		}
+		if from != nil {
+			from.began.Store(true)
 		}
 		s.loop.Submit(func() { s.began(x.Exec) })
 		return nil

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strconv"
 
 	"stepbox/policy"
@@ -84,7 +85,8 @@ func (s *Session) reweighedNested(q *question) {
 // letNested lets a program of an action start that a question was about. In step mode what the agent edited
 // meanwhile is asked about first.
 func (s *Session) letNested(q *question, x *judge.Exec, rule string) {
-	start := func() {
+	start := func(*files.Checkpoint) {
+		s.letting = slices.DeleteFunc(s.letting, func(o *question) bool { return o == q })
 		if len(q.execs) > 0 {
 			s.start(q.kin, x, rule, q.joins, nil)
 		} else if q.joins { // it went away meanwhile
@@ -92,48 +94,49 @@ func (s *Session) letNested(q *question, x *judge.Exec, rule string) {
 		}
 	}
 	if s.info.Mode != api.ModeStep {
-		start()
+		start(nil)
 		return
 	}
-	s.checkpoint(func(_ *files.Checkpoint, err error) {
-		if err == nil { // else the session ends
-			s.afterEdits(start)
-		}
-	})
+	s.letting = append(s.letting, q)
+	s.afterEdits(start)
 }
 
-// afterEdits does something once what the agent edited is asked about, and the agent frozen for that.
-func (s *Session) afterEdits(then func()) {
-	if s.edits > 0 {
-		s.behind = append(s.behind, then)
-		return
-	}
-	then()
+// afterEdits does something with a checkpoint of all that was changed until then. In step mode what of that is
+// an edit of the agent's has been answered, and what others ask about meanwhile.
+func (s *Session) afterEdits(then func(*files.Checkpoint)) {
+	s.checkpoint(func(cp *files.Checkpoint, err error) {
+		switch {
+		case err != nil: // the session ends
+		case s.info.Mode == api.ModeStep && (s.edits > 0 || s.questions.edit() != nil):
+			s.behind = append(s.behind, func() { s.afterEdits(then) })
+		default:
+			then(cp)
+		}
+	})
 }
 
 // letRun lets a held action run that was asked about, and then does something more.
 func (s *Session) letRun(a *action, rule string, then func()) {
 	// The agent's other threads may have edited while it was held: those edits
 	// aren't this action's.
+	held := slices.Clone(a.members)
 	if !a.apart() {
-		for _, x := range a.members {
-			s.roster.released[procOf(x)] = a.N
+		for _, x := range held {
+			s.roster.released[procOf(x)] = &released{n: a.N}
 		}
 	}
-	s.checkpoint(func(cp *files.Checkpoint, err error) {
-		if err != nil {
-			return // the session ends
+	s.afterEdits(func(cp *files.Checkpoint) {
+		if a.State != api.ActionHeld { // it went away meanwhile
+			for _, x := range held {
+				delete(s.roster.released, procOf(x))
+			}
+			return
 		}
-		s.afterEdits(func() {
-			if a.State != api.ActionHeld {
-				return // it went away meanwhile
-			}
-			a.Before = cp.ID
-			s.release(a, rule)
-			if then != nil {
-				then()
-			}
-		})
+		a.Before = cp.ID
+		s.release(a, rule)
+		if then != nil {
+			then()
+		}
 	})
 }
 

@@ -311,7 +311,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 	s.files.Bump()
 	s.record(func(err error) {
 		for _, q := range closing {
-			s.questions.forget(q)
+			s.forget(q)
 			s.unfreeze(q)
 		}
 		then(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"stepbox/policy"
 	"stepbox/runner"
@@ -60,6 +61,12 @@ type kin struct {
 	empty    bool     // at the last look nobody was of it
 }
 
+// released is a process that becomes a program of an action.
+type released struct {
+	n     int         // the action's number
+	began atomic.Bool // it has: set before its first instruction
+}
+
 // marks is what a roster needs of the sandbox; see runner.Sandbox.
 type marks interface {
 	Marks() map[uint64]int
@@ -74,7 +81,7 @@ type roster struct {
 	log      *slog.Logger
 	procs    map[proc]*process
 	starting map[*gate.Exec]*process // let happen, and not begun yet
-	released map[proc]int            // held still, and let start once it is known whose the changes until then are: in which action
+	released map[proc]*released      // held still, and let start once it is known whose the changes until then are
 	kins     map[uint64]*kin         // by mark
 	over     []*kin                  // of them, those that may be forgotten once nobody is of them
 	marked   uint64                  // the last mark that was given
@@ -84,7 +91,7 @@ type roster struct {
 
 func newRoster() roster {
 	return roster{
-		released: make(map[proc]int), procs: make(map[proc]*process), starting: make(map[*gate.Exec]*process), kins: make(map[uint64]*kin), marked: gate.OwnMark,
+		released: make(map[proc]*released), procs: make(map[proc]*process), starting: make(map[*gate.Exec]*process), kins: make(map[uint64]*kin), marked: gate.OwnMark,
 	}
 }
 
@@ -119,14 +126,14 @@ func (k *kin) covers() bool {
 
 // ownerOf is files.Owner: whose the changes of a process are. One that is held, and has no other thread, runs nothing
 // until it is the program that is let start.
-func (r *roster) ownerOf(p runner.Activity) int {
+func (r *roster) ownerOf(p runner.Activity) (n int, became func() bool) {
 	if k := r.kins[p.Mark]; k != nil && !k.action.apart() {
-		return k.action.N
+		return k.action.N, nil
 	}
-	if n, held := r.released[proc{p.PID, p.Start}]; held && len(p.Threads) == 1 {
-		return n
+	if x := r.released[proc{p.PID, p.Start}]; x != nil && len(p.Threads) == 1 {
+		return x.n, x.began.Load
 	}
-	return files.Agent
+	return files.Agent, nil
 }
 
 // of is the process in which an exec is to happen; nil when nothing began in it.

@@ -100,11 +100,12 @@ func TestRosterDescent(t *testing.T) {
 		}
 	}
 	for mark, want := range map[uint64]int{k.mark: 4, second.mark: 4, 99: files.Agent, 0: files.Agent} {
-		if got := r.ownerOf(runner.Activity{Mark: mark}); got != want {
+		if got, _ := r.ownerOf(runner.Activity{Mark: mark}); got != want {
 			t.Errorf("changes of what has mark %d are %d's, want %d's", mark, got, want)
 		}
 	}
-	if a.Housekeeping = true; r.ownerOf(runner.Activity{Mark: k.mark}) != files.Agent {
+	a.Housekeeping = true
+	if n, _ := r.ownerOf(runner.Activity{Mark: k.mark}); n != files.Agent {
 		t.Error("housekeeping owns changes")
 	}
 }

@@ -330,7 +330,7 @@ func (s *Session) closeByRule(q *question, rule, closed string, then func()) {
 		return
 	}
 	s.record(func(err error) {
-		s.questions.forget(q)
+		s.forget(q)
 		if err == nil {
 			then()
 		}

@@ -136,10 +136,11 @@ type Session struct {
 	actions    actions
 	roster     roster
 	questions  questions
-	edits      int      // those that are about to be asked about
-	behind     []func() // to be asked about after them
-	asked      int64    // questions so far
-	latest     int      // the last action that LastAction tells of
+	edits      int         // those that are about to be asked about
+	behind     []func()    // what waits until they are, or are answered
+	letting    []*question // answered ones on nested programs, as long as those wait so
+	asked      int64       // questions so far
+	latest     int         // the last action that LastAction tells of
 	notes      int64
 	claims     claims
 	ends       ends

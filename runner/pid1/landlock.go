@@ -3,6 +3,7 @@ package pid1
 import (
 	"fmt"
 	"os"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -19,20 +20,20 @@ func MemoryGuard() bool {
 	return e == 0 && version >= landlockFloor
 }
 
-// guardMemory takes from the calling thread, and from all that it starts, the
-// right to open anything in /proc for writing: /proc/PID/mem is the one way
-// into another process's memory that no system call filter can tell from an
-// ordinary file. Everything else in the root folder stays as writable as it
-// was. It needs no_new_privs.
+// guard takes two rights from the calling thread and from all that it starts. To open anything in
+// /proc for writing: /proc/PID/mem is the one way into another process's memory that no system call
+// filter can tell from an ordinary file. And to make sockets in the folder common but for what is in
+// own: see [Program]. Everything else in the root folder stays as writable as it was. It needs
+// no_new_privs.
 //
 // What isn't in a folder of the root (pipes, memfds, sockets by way of
 // /proc/PID/fd) isn't restricted (Documentation/userspace-api/landlock.rst,
 // "Special filesystems").
-func guardMemory() error {
+func guard(common string, own []string) error {
 	if !MemoryGuard() {
 		return nil
 	}
-	const rights = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER
+	const rights = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights}
 	// Older kernels know only the first field.
 	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr.Handled_access_fs), 0)
@@ -49,8 +50,17 @@ func guardMemory() error {
 		if entry.Name() == "proc" || !entry.IsDir() {
 			continue // a link among them leads to another of them
 		}
-		if err := allowBeneath(ruleset, "/"+entry.Name(), rights); err != nil {
-			return fmt.Errorf("cannot leave %q writable: %w", "/"+entry.Name(), err)
+		dir, granted := "/"+entry.Name(), uint64(rights)
+		if dir == common || strings.HasPrefix(common, dir+"/") {
+			granted &^= unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
+		}
+		if err := allowBeneath(ruleset, dir, granted); err != nil {
+			return fmt.Errorf("cannot leave %q writable: %w", dir, err)
+		}
+	}
+	for _, dir := range own {
+		if err := allowBeneath(ruleset, dir, rights); err != nil {
+			return fmt.Errorf("cannot leave %q writable: %w", dir, err)
 		}
 	}
 	if _, _, e := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); e != 0 {

@@ -25,6 +25,11 @@ type Program struct {
 
 	Rlimits []Rlimit // of the agent and what it starts
 	Sockets []string // file names in SocketDir, at most MaxSockets, to listen at before it starts
+
+	// Common is a folder that other sandboxes have too: no socket can be made in it, as by that they could hand
+	// each other what they have open. "" is none. Own are those below it that they haven't.
+	Common string
+	Own    []string
 }
 
 // Rlimit is a resource limit, soft and hard, that is lowered to Value where it
@@ -40,11 +45,13 @@ type encoded struct {
 	Cwd       []byte
 	Rlimits   []Rlimit
 	Sockets   []string
+	Common    []byte
+	Own       Exact
 }
 
 // MarshalJSON keeps the exact bytes.
 func (p Program) MarshalJSON() ([]byte, error) {
-	return json.Marshal(encoded{Argv: p.Argv, Env: p.Env, Cwd: []byte(p.Cwd), Rlimits: p.Rlimits, Sockets: p.Sockets})
+	return json.Marshal(encoded{Argv: p.Argv, Env: p.Env, Cwd: []byte(p.Cwd), Rlimits: p.Rlimits, Sockets: p.Sockets, Common: []byte(p.Common), Own: p.Own})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -53,7 +60,7 @@ func (p *Program) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &e); err != nil {
 		return err
 	}
-	*p = Program{Argv: e.Argv, Env: e.Env, Cwd: string(e.Cwd), Rlimits: e.Rlimits, Sockets: e.Sockets}
+	*p = Program{Argv: e.Argv, Env: e.Env, Cwd: string(e.Cwd), Rlimits: e.Rlimits, Sockets: e.Sockets, Common: string(e.Common), Own: e.Own}
 	return nil
 }
 

@@ -82,8 +82,8 @@ func (p *process) run(install func() (int, error)) error {
 	if err != nil {
 		return fmt.Errorf("cannot install the exec gate: %w", err)
 	}
-	if err := guardMemory(); err != nil {
-		return fmt.Errorf("cannot guard the memory of processes: %w", err)
+	if err := guard(program.Common, program.Own); err != nil {
+		return fmt.Errorf("cannot guard what processes share: %w", err)
 	}
 	file := os.NewFile(uintptr(listener), "listener")
 	if err := p.say(Message{Kind: Ready}, append([]*os.File{file}, sockets...)...); err != nil {

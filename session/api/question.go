@@ -176,7 +176,7 @@ const (
 	AnswerApproveKeep Answer = "approve-keep"
 	AnswerDeny        Answer = "deny"     // it seems to run, prints the reason and exits with 126
 	AnswerStepInto    Answer = "into"     // let it run, hold each program that it starts
-	AnswerStepOver    Answer = "over"     // let it run, hold the next action
+	AnswerStepOver    Answer = "over"     // let it run, hold the next action; of a nested program, let its action start what it likes
 	AnswerKeep        Answer = "keep"     // an edit: keep it
 	AnswerRollback    Answer = "rollback" // an edit: roll it back
 )

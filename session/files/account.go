@@ -56,8 +56,10 @@ func (c *Command) takes(now time.Time) bool {
 	return c.Runs && (c.Ending || now.Sub(c.Released) < absorbTime)
 }
 
-// Owner says whose a process is: the number of a command, or Agent.
-type Owner func(p runner.Activity) int
+// Owner says whose a process is: the number of a command, or Agent. Of one that is held until it
+// becomes a program of the command's, became says whether it has, by now: the agent's code runs there else,
+// as where the kernel refused it. It is nil of others.
+type Owner func(p runner.Activity) (n int, became func() bool)
 
 // Accountant says who can have made the changes since the last checkpoint. The
 // session's loop owns it.
@@ -69,7 +71,12 @@ type Accountant struct {
 // were.
 type glance struct {
 	list   []runner.Activity
-	owners []int // actions
+	owners []owner
+}
+
+type owner struct {
+	n      int // of the action
+	became func() bool
 }
 
 // Ran says who can have run since the changes began until a look; nil means
@@ -93,8 +100,8 @@ func (a *Accountant) Left() (map[int]int, bool) {
 		return nil, false
 	}
 	left := make(map[int]int)
-	for _, n := range a.began.owners {
-		left[n]++
+	for _, o := range a.began.owners {
+		left[o.n]++
 	}
 	return left, true
 }
@@ -106,9 +113,9 @@ func look(list []runner.Activity, of Owner) *glance {
 	if list == nil {
 		return nil
 	}
-	g := &glance{list, make([]int, len(list))}
+	g := &glance{list, make([]owner, len(list))}
 	for i, p := range list {
-		g.owners[i] = of(p)
+		g.owners[i].n, g.owners[i].became = of(p)
 	}
 	return g
 }
@@ -128,11 +135,15 @@ func ran(began, now *glance) map[int]bool {
 		if lives && now.list[j].Still(b, false) {
 			delete(index, procOf(b))
 		} else {
-			who[began.owners[i]] = true // and the one that it may have become another's
+			o := began.owners[i]
+			who[o.n] = true // and the one that it may have become another's
+			if o.became != nil && !o.became() {
+				who[Agent] = true
+			}
 		}
 	}
 	for _, j := range index { // those that ran, or are new
-		who[now.owners[j]] = true
+		who[now.owners[j].n] = true
 	}
 	return who
 }

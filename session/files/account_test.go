@@ -71,6 +71,13 @@ func TestRan(t *testing.T) {
 	p := func(pid int, did string) runner.Activity {
 		return runner.Activity{Process: runner.Process{PID: pid, Start: 1}, Threads: map[int]string{pid: did}}
 	}
+	of := func(list ...int) (all []owner) {
+		for _, n := range list {
+			all = append(all, owner{n: n})
+		}
+		return all
+	}
+	held := func(became bool) []owner { return []owner{{n: a, became: func() bool { return became }}} }
 	running := p(1, "1")
 	running.Running = true
 	again := p(1, "1")
@@ -80,14 +87,17 @@ func TestRan(t *testing.T) {
 		began, now      *glance
 		agent, isA, isB bool
 	}{
-		{"nothing", &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, []int{Agent, a}}, &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, []int{Agent, a}}, false, false, false},
-		{"one ran", &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, []int{Agent, a}}, &glance{[]runner.Activity{p(1, "1"), p(2, "2")}, []int{Agent, a}}, false, true, false},
-		{"one was running", &glance{[]runner.Activity{running}, []int{Agent}}, &glance{[]runner.Activity{running}, []int{Agent}}, true, false, false},
-		{"one went away", &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, []int{Agent, a}}, &glance{[]runner.Activity{p(1, "1")}, []int{Agent}}, false, true, false},
-		{"one came", &glance{[]runner.Activity{p(1, "1")}, []int{Agent}}, &glance{[]runner.Activity{p(1, "2"), p(2, "1")}, []int{Agent, a}}, true, true, false},
-		{"a number is used again", &glance{[]runner.Activity{p(1, "1")}, []int{Agent}}, &glance{[]runner.Activity{again}, []int{a}}, true, true, false},
-		{"one became another's", &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, []int{a, Agent}}, &glance{[]runner.Activity{p(1, "1"), p(2, "2")}, []int{a, b}}, true, false, true},
-		{"a thread came", &glance{[]runner.Activity{p(1, "1")}, []int{a}}, &glance{[]runner.Activity{{Process: p(1, "").Process, Threads: map[int]string{1: "1", 2: "1"}}}, []int{a}}, false, true, false},
+		{"nothing", &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, of(Agent, a)}, &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, of(Agent, a)}, false, false, false},
+		{"one ran", &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, of(Agent, a)}, &glance{[]runner.Activity{p(1, "1"), p(2, "2")}, of(Agent, a)}, false, true, false},
+		{"one was running", &glance{[]runner.Activity{running}, of(Agent)}, &glance{[]runner.Activity{running}, of(Agent)}, true, false, false},
+		{"one went away", &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, of(Agent, a)}, &glance{[]runner.Activity{p(1, "1")}, of(Agent)}, false, true, false},
+		{"one came", &glance{[]runner.Activity{p(1, "1")}, of(Agent)}, &glance{[]runner.Activity{p(1, "2"), p(2, "1")}, of(Agent, a)}, true, true, false},
+		{"a number is used again", &glance{[]runner.Activity{p(1, "1")}, of(Agent)}, &glance{[]runner.Activity{again}, of(a)}, true, true, false},
+		{"one became another's", &glance{[]runner.Activity{p(1, "1"), p(2, "1")}, of(a, Agent)}, &glance{[]runner.Activity{p(1, "1"), p(2, "2")}, of(a, b)}, true, false, true},
+		{"one was held", &glance{[]runner.Activity{p(1, "1")}, held(false)}, &glance{[]runner.Activity{p(1, "1")}, held(false)}, false, false, false},
+		{"one that was held began, and went away", &glance{[]runner.Activity{p(1, "1")}, held(true)}, &glance{}, false, true, false},
+		{"one that was held went on as it was", &glance{[]runner.Activity{p(1, "1")}, held(false)}, &glance{}, true, true, false},
+		{"a thread came", &glance{[]runner.Activity{p(1, "1")}, of(a)}, &glance{[]runner.Activity{{Process: p(1, "").Process, Threads: map[int]string{1: "1", 2: "1"}}}, of(a)}, false, true, false},
 	} {
 		who := ran(c.began, c.now)
 		if who == nil || who[Agent] != c.agent || who[a] != c.isA || who[b] != c.isB {
