@@ -285,6 +285,10 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 		if err != nil || a.State != api.ActionRunning {
 			return // the session ends, and ends the action with it
 		}
+		if a.leaders > 0 { // something has joined it meanwhile
+			a.exiting = false
+			return
+		}
 		left := len(s.roster.tree(a))
 		if err := a.to(api.ActionEnded); err != nil {
 			s.fail(err)
@@ -292,7 +296,11 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 		}
 		s.trapped(a)
 		a.EndedAt, a.Exit, a.After, a.LeftRunning, a.lingers, a.untold = ended, exit, cp.ID, left, left > 0, true
-		s.told(a, func(t files.Told) { s.recordEnd(a, t) })
+		s.edits++
+		s.told(a, func(t files.Told) {
+			s.recordEnd(a, t)
+			s.asksEdit()
+		})
 	}
 	if a.atExit != nil {
 		done(a.atExit, nil)
@@ -309,23 +317,62 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	}
 	s.own(a, t)
 	a.untold = false
+	s.keepByRule(a, t)
+	a.Housekeeping = a.upkeep()
+	a.shed(&s.roster)
+	s.record(nil, s.actionEvent(a, "ended"))
+	s.countSoon()
+	s.advance() // its parent has run, to notice its end
+	s.askReview(a, t, false)
+	if n := len(a.spans); n > 0 && a.spans[n-1].To > t.To && t.Err == nil { // it left something running, which wrote meanwhile
+		s.grow(a)
+	}
+}
+
+// keepByRule marks what an action changed as reviewed where no person needs to be asked.
+func (s *Session) keepByRule(a *action, t files.Told) {
 	if why := a.keptByRule(s.info.Mode, t.Trust); why != "" { // recorded and shown as any other
 		a.Kept = why
 		if err := a.review(api.ReviewKept); err != nil {
 			s.fail(err)
 		}
 	}
-	a.Housekeeping = a.upkeep()
-	a.shed(&s.roster)
-	s.record(nil, s.actionEvent(a, "ended"))
-	s.countSoon()
-	s.advance() // its parent has run, to notice its end
-	if a.Review == api.ReviewOpen && s.info.Mode == api.ModeStep && s.loop.Now() == loop.Running {
-		s.open(reviewOf(a, t.Listed, false).mixed(t.Trust))
+}
+
+// askReview asks in step mode about what an action changed, once what it is asked about already is answered.
+func (s *Session) askReview(a *action, t files.Told, late bool) {
+	if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep || s.loop.Now() != loop.Running {
+		return
 	}
-	if n := len(a.spans); n > 0 && a.spans[n-1].To > t.To && t.Err == nil { // it left something running, which wrote meanwhile
-		s.grow(a)
+	if slices.ContainsFunc(s.questions, func(q *question) bool { return q.Subject == api.SubjectEdit && q.action == a && q.Open() }) {
+		a.unseen = true
+		return
 	}
+	s.open(reviewOf(a, t.Listed, late).mixed(t.Trust))
+}
+
+// askRunning asks in step mode what becomes of what commands that run have changed so far, and says whether there
+// is such a command: something else is about to start, and may obey what they wrote.
+func (s *Session) askRunning() (asks bool) {
+	for _, a := range s.actions.alive() {
+		if n := len(a.spans); a.State != api.ActionRunning || n == 0 || a.spans[n-1].To <= a.toldTo {
+			continue
+		}
+		asks = true
+		s.edits++
+		s.told(a, func(t files.Told) {
+			if t.Err != nil {
+				s.note(true, "cannot tell what #%d changed so far: %v", a.N, t.Err)
+				a.toldTo = t.To
+			}
+			s.own(a, t)
+			s.keepByRule(a, t)
+			s.record(nil, s.actionEvent(a, "counted"))
+			s.askReview(a, t, false)
+			s.asksEdit()
+		})
+	}
+	return asks
 }
 
 // upkeep says whether an action that has just ended was the agent's own upkeep, which is folded away: its
@@ -355,13 +402,14 @@ func (s *Session) own(a *action, t files.Told) {
 	if t.Err != nil || t.To < a.toldTo {
 		return // what is known is newer
 	}
+	more := t.To > a.toldTo
 	a.toldTo, a.After = t.To, t.After
 	if a.agent != nil || a.Review == api.ReviewRolledBack && !a.untold {
 		return
 	}
 	a.Files, a.Added, a.Removed, a.Effects = len(t.Changed), t.Added, t.Removed, t.Effects
 	switch {
-	case len(t.Changed) == 0 || a.Review == api.ReviewOpen:
+	case len(t.Changed) == 0 || a.Review == api.ReviewOpen || a.Review == api.ReviewKept && !more:
 	case a.Review == api.ReviewRolledBack: // before it was told
 		a.Reviewed = cmp.Or(a.Reviewed, api.ReviewOpen)
 	default:
@@ -382,16 +430,7 @@ func (s *Session) grow(a *action) {
 		s.own(a, t)
 		s.record(nil, s.actionEvent(a, "counted"))
 		s.countSoon()
-		if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep || s.loop.Now() != loop.Running {
-			return
-		}
-		for _, q := range s.questions {
-			if q.Subject == api.SubjectEdit && q.action == a && q.Open() {
-				a.unseen = true // it is asked about once that one is answered
-				return
-			}
-		}
-		s.open(reviewOf(a, t.Listed, true))
+		s.askReview(a, t, a.State == api.ActionEnded)
 	})
 }
 

@@ -45,7 +45,7 @@ type action struct {
 	proc     proc         // where it formed
 	beside   bool         // another has begun since
 	attends  bool         // a program of it may take orders from the session's own terminal
-	mixed    bool         // the agent may have made some of its changes, or said where they go
+	mixed    bool         // the agent may have made some of its changes, or said where they go or what they are
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made
@@ -159,11 +159,20 @@ func (a *action) relayed(by []uint64) bool {
 }
 
 // outside says whether a program is told by what the action didn't make for itself: by what the
-// action got from who started it, or what whoever finds it can write to.
+// action got from who started it, or what whoever finds it can write to. Of one that has ended it isn't known any more
+// what it got.
 func (a *action) outside(x *judge.Exec, by []uint64) bool {
+	if a.seats == nil {
+		return len(by) > 0
+	}
 	return x.Common && slices.Contains(by, x.Input) || x.File != 0 && slices.Contains(by, x.File) || slices.ContainsFunc(a.seats, func(m seat) bool {
 		return slices.ContainsFunc(m.inputs, func(from uint64) bool { return slices.Contains(by, from) })
 	})
+}
+
+// pipes says whether a pipe comes from a program of the job's.
+func (a *action) pipes(pipe uint64) bool {
+	return pipe != 0 && slices.ContainsFunc(a.seats, func(m seat) bool { return m.stdout == pipe })
 }
 
 // maxSeats bounds a job: what joins one that is full is an action of its own.

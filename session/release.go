@@ -62,7 +62,6 @@ func (s *Session) release(a *action, rule string) {
 		if a.person {
 			s.judge.Approved(x)
 		}
-		a.mixed = a.mixed || s.judge.Prints(x) // whoever starts it says what it changes
 		a.sit(x)
 		a.shown = append(a.shown, shownOf(x))
 		a.commands = append(a.commands, x.Command)
@@ -83,10 +82,11 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 	a := k.action
 	a.hears(x)
 	a.attends = a.attends || x.Attends
+	a.mixed = a.mixed || s.info.Mode == api.ModeStep && (s.judge.Prints(x) || s.judge.Strays(x) || counted && x.File > 1)
 	if k.covers() && len(x.Heeds) > 0 {
 		hears := x.Heeds
 		if a.outside(x, hears) {
-			hears = nil
+			hears, a.mixed = nil, true
 		}
 		k = s.roster.part(k, path.Base(x.Command.Program), hears)
 	}
@@ -193,6 +193,9 @@ func turnDown(x *judge.Exec, p *process, reason string) {
 // began is a program that stands in its process now.
 func (s *Session) began(e *gate.Exec) {
 	p, before := s.roster.begins(e)
+	if p != nil && p.action != nil && e.Primed && !p.action.pipes(e.Stdin) {
+		p.action.mixed = true
+	}
 	switch {
 	case p == nil || before == nil || !before.leader:
 	case before.action == p.action:

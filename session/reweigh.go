@@ -107,7 +107,7 @@ func (s *Session) afterEdits(then func(*files.Checkpoint)) {
 	s.checkpoint(func(cp *files.Checkpoint, err error) {
 		switch {
 		case err != nil: // the session ends
-		case s.info.Mode == api.ModeStep && (s.edits > 0 || s.questions.edit() != nil):
+		case s.info.Mode == api.ModeStep && (s.edits > 0 || s.questions.edit() != nil || s.askRunning()):
 			s.behind = append(s.behind, func() { s.afterEdits(then) })
 		default:
 			then(cp)

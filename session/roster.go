@@ -121,7 +121,7 @@ func (r *roster) part(of *kin, program string, hears []uint64) *kin {
 
 // covers says whether what a person approved covers what this kin's processes start.
 func (k *kin) covers() bool {
-	return k.person || len(k.hears) > 0 && k.action.person && !k.action.relayed(k.hears)
+	return k.person || len(k.hears) > 0 && k.action.person && k.action.seats != nil && !k.action.relayed(k.hears)
 }
 
 // ownerOf is files.Owner: whose the changes of a process are. One that is held, and has no other thread, runs nothing

@@ -260,6 +260,9 @@ func (e *Exec) readProcess() error {
 	if e.Cwd, err = procDir(e.view.cwd).self(); err != nil {
 		return err
 	}
+	if err := e.view.stands(); err != nil {
+		return fmt.Errorf("cannot run anything in %q: %w", e.Cwd, err)
+	}
 	e.input = e.gate.input(e.thread, s.tty)
 	if e.input.open {
 		e.Input, e.Common, e.Own = max(e.input.ino, 1), e.input.named, e.input.own

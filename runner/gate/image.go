@@ -3,9 +3,13 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
+
+// memoryFile is how the kernel calls files that memfd_create(2) made, which are in no mount of anybody's.
+const memoryFile = "/memfd:"
 
 // file is a regular file that was looked up, kept open with O_PATH so that
 // its inode number can't go to another one.
@@ -186,6 +190,11 @@ func (v *view) examine(fd int) (file, program, error) {
 	f.fixed = on.flags&unix.ST_RDONLY != 0
 	if f.path, err = readLink(unix.AT_FDCWD, selfFD(fd)); err != nil {
 		return f, program{}, err
+	}
+	if !strings.HasPrefix(f.path, memoryFile) {
+		if err := v.programs.belongs(v.proc, f.mount); err != nil {
+			return f, program{}, fmt.Errorf("cannot run %q: %w", f.path, err)
+		}
 	}
 	p, err := v.programs.of(&f, on.kind)
 	f.unsealed, f.mapped = p.unsealed, p.mapped

@@ -224,5 +224,17 @@ func sameInput(e *Exec) error {
 	if is != e.input {
 		return errors.New("its standard input or terminal was made another while it was held")
 	}
+	e.Primed = is.open && !is.own && waiting(e.pidfd)
 	return nil
+}
+
+// waiting says whether there is something to be read from a process's standard input; also if that can't be told.
+func waiting(pidfd int) bool {
+	fd, err := unix.PidfdGetfd(pidfd, 0, 0)
+	if err != nil {
+		return true
+	}
+	defer unix.Close(fd)
+	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	return err != nil || n > 0
 }

@@ -1,7 +1,10 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +23,7 @@ type program struct {
 type programs struct {
 	mu     sync.Mutex
 	mounts map[uint64]mount    // guarded by mu; a sandbox's mounts don't change
+	own    map[uint64]bool     // guarded by mu: the sandbox's own
 	known  map[placed]*program // guarded by mu
 }
 
@@ -67,6 +71,33 @@ func (p *programs) stat(f *file) (mount, error) {
 	}
 	p.mounts[f.mount] = on
 	return on, nil
+}
+
+// errForeign is of what somebody else's sandbox has, by a descriptor that came from there: its path says nothing here.
+var errForeign = errors.New("it lies in no mount of this sandbox")
+
+// belongs says that a mount is one of the sandbox's, as a thread of it sees them.
+func (p *programs) belongs(thread procDir, id uint64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.own[id] {
+		return nil
+	}
+	list, err := thread.readAll("mountinfo")
+	if err != nil {
+		return fmt.Errorf("cannot read the sandbox's mounts: %w", err)
+	}
+	p.own = make(map[uint64]bool)
+	for line := range strings.Lines(string(list)) { // proc_pid_mountinfo(5): the first field
+		first, _, _ := strings.Cut(line, " ")
+		if n, err := strconv.ParseUint(first, 10, 64); err == nil {
+			p.own[n] = true
+		}
+	}
+	if !p.own[id] {
+		return errForeign
+	}
+	return nil
 }
 
 // of reads a program, or remembers it.

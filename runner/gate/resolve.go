@@ -41,6 +41,15 @@ func openView(proc procDir) (*view, error) {
 	return &view{proc: proc, root: root, cwd: cwd}, nil
 }
 
+// stands says that the working directory is in the sandbox.
+func (v *view) stands() error {
+	var x unix.Statx_t
+	if err := unix.Statx(v.cwd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &x); err != nil {
+		return err
+	}
+	return v.programs.belongs(v.proc, x.Mnt_id)
+}
+
 func (v *view) close() {
 	_ = unix.Close(v.root)
 	_ = unix.Close(v.cwd)

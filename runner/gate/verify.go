@@ -216,6 +216,10 @@ func (e *Exec) sameFiles() error {
 	return nil
 }
 
+// Unchanged says that the files of the exec are as they were shown, by their content where the agent can write them. It is
+// for OnBegin.
+func (e *Exec) Unchanged() error { return e.unchanged() }
+
 // Stands says that the path of the program leads to the file that was loaded, and that of its dynamic linker. It is for OnBegin.
 func (e *Exec) Stands() error {
 	again, err := e.view.resolve(e.place)

@@ -24,6 +24,7 @@ import (
 	"stepbox/policy"
 	"stepbox/runner"
 	"stepbox/runner/gate"
+	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
 	"stepbox/session/redact"
 )
@@ -386,6 +387,36 @@ func (x *Exec) Shell() bool {
 // Prints says whether what a program prints is written into the project, by whoever starts it.
 func (j *Judge) Prints(x *Exec) bool {
 	return slices.ContainsFunc(x.Writes, func(file string) bool { return j.Places.region(file) == inProject })
+}
+
+// mostWords is how many words of a program's arguments are looked at; more may be anything.
+const mostWords = 1000
+
+// Strays says whether what a program is told names a place outside of the project where nobody is asked about what
+// the agent makes: a link there may lead into the project.
+func (j *Judge) Strays(x *Exec) bool {
+	apart := func(r rune) bool { return strings.ContainsRune(" \t\n'\"`=:;,<>|&(){}@", r) }
+	left := mostWords
+	for _, arg := range x.Argv[min(1, len(x.Argv)):] {
+		for name := range strings.FieldsFuncSeq(arg, apart) {
+			from := max(strings.IndexByte(name, '/'), 0) // -o/tmp/x
+			if left--; left < 0 || name[0] == '~' || name[0] == '$' || j.loose(path.Join(x.Cwd, name)) || j.loose(path.Clean(name[from:])) {
+				return true
+			}
+		}
+	}
+	return x.Truncated
+}
+
+// loose says whether a path is where nobody is asked about what the agent makes. It makes nothing in /dev.
+func (j *Judge) loose(file string) bool {
+	switch j.Places.region(file) {
+	case inHome, inMount:
+		return true
+	case inTemp:
+		return !manifest.Within(file, "/dev") || manifest.Within(file, "/dev/shm")
+	}
+	return false
 }
 
 // Plain says whether an exec does what its words say as far as a question would tell: it is no shell and no

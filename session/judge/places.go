@@ -300,8 +300,11 @@ func (l *looks) wrote(file string) bool { return l.at(file).wrote(l.places.Began
 
 // made says whether this session made what an exec would load. A path alone
 // doesn't tell: a file can be moved, deleted or only in memory when it runs. So
-// any that changed since the session began counts.
+// any that changed since the session began counts, and one that isn't found any more where it can be moved away.
 func (l *looks) made(e *gate.Exec) bool {
-	return l.wrote(e.Program.Path) ||
-		slices.ContainsFunc(e.Files, func(f gate.File) bool { return !f.Changed.Before(l.places.Began) })
+	return l.wrote(e.Program.Path) || slices.ContainsFunc(e.Files, func(f gate.File) bool {
+		found := l.at(f.Path)
+		gone := (found.region == inHome || found.region == inTemp) && !found.there
+		return gone || !f.Changed.Before(l.places.Began)
+	})
 }

@@ -15,23 +15,29 @@ import (
 
 // Unwritten says that nobody can write the program that is loaded for an exec, and its dynamic linker, while they run. The kernel
 // refuses to open them for that (ETXTBSY), but through an overlay it doesn't see a mapping that was made before: that is of the upper folder's file.
-// It is for the moment when the program stands and hasn't run.
+// It is for the moment when the program stands and hasn't run. What they hold is compared after that, as who could write them
+// may have until then.
 func (j *Judge) Unwritten(x *Exec) error {
 	files := []string{x.Linker}
 	if n := len(x.Files); n > 0 {
 		files = append(files, x.Files[n-1].Path)
 	}
+	looked := false
 	for _, file := range files {
 		if !path.IsAbs(file) {
 			continue
 		}
 		if _, root, rel := j.Places.onHost(file); root != "" {
+			looked = true
 			if err := unwritten(x, root, rel); err != nil {
 				return fmt.Errorf("the program %s: %w", api.Escape(file), err)
 			}
 		}
 	}
-	return nil
+	if !looked {
+		return nil
+	}
+	return x.Unchanged()
 }
 
 // How long nothing may have been renamed on the way to a file for it to be known which one was looked at: file systems
