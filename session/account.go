@@ -179,7 +179,7 @@ func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 				if err != nil && s.loop.Now() < loop.Stopping {
 					s.note(true, "the agent runs on while #%d waits: it can't be frozen: %v", a.N, err)
 				}
-				q := reviewOf(a, listed, false)
+				q := s.sharedBy(reviewOf(a, listed, false))
 				q.thaw = thaw
 				if a.Review == api.ReviewOpen {
 					s.open(q)
@@ -220,12 +220,27 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 		},
 		action: a, late: late,
 	}
-	if len(a.SharedWith) > 0 {
-		var ns []string
-		for _, n := range a.SharedWith {
-			ns = append(ns, "#"+strconv.Itoa(n))
+	if a.State == api.ActionRunning {
+		q.Rule += "; it still runs: to roll them back ends it"
+	}
+	return q
+}
+
+// sharedBy says which commands may have made some of an edit's changes.
+func (s *Session) sharedBy(q *question) *question {
+	var run, ran []string
+	for _, n := range q.action.SharedWith {
+		if name := "#" + strconv.Itoa(n); s.actions.at(n).State == api.ActionRunning {
+			run = append(run, name)
+		} else {
+			ran = append(ran, name)
 		}
-		q.Rule += fmt.Sprintf("; %s ran as well and may have made some of them", listed(ns, len(ns), len(ns)))
+	}
+	if len(ran) > 0 {
+		q.Rule += fmt.Sprintf("; %s ran as well and may have made some of them", listed(ran, len(ran), len(ran)))
+	}
+	if len(run) > 0 {
+		q.Rule += fmt.Sprintf("; %s may have made some of them and still runs: to roll them back takes them from under it", listed(run, len(run), len(run)))
 	}
 	return q
 }
@@ -233,7 +248,7 @@ func reviewOf(a *action, changed []api.Change, late bool) *question {
 // mixed says why no rule keeps what one otherwise would.
 func (q *question) mixed(t files.Trust) *question {
 	if q.action.mixed && t.Output {
-		q.Rule += "; the agent may have made some of them, or said what they are"
+		q.Rule += "; the agent may have had a hand in some of them"
 	}
 	return q
 }
@@ -242,7 +257,8 @@ func (q *question) mixed(t files.Trust) *question {
 // out whose doing it was.
 func (s *Session) touched() {
 	s.files.Bump()
-	if now := time.Now(); !s.moved || len(s.actions.alive()) > 0 && (s.info.Mode != api.ModeStep || files.Undecided(s.writers(), nil, now) > 0) {
+	s.lastMove = time.Now()
+	if now := s.lastMove; !s.moved || len(s.actions.alive()) > 0 && (s.info.Mode != api.ModeStep || files.Undecided(s.writers(), nil, now) > 0) {
 		s.movedAt = now
 	}
 	s.moved = true

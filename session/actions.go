@@ -142,7 +142,7 @@ func (l *actions) commands() []files.Command {
 	for _, a := range l.alive() {
 		c := files.Command{
 			N: a.N, Runs: a.State == api.ActionRunning && a.atExit == nil,
-			Ending: a.exiting, Beside: a.beside, Released: a.ReleasedAt,
+			Ending: a.exiting, Itself: a.itself, Beside: a.beside, Released: a.ReleasedAt,
 		}
 		if a.answered.After(c.Released) {
 			c.Released = a.answered

@@ -158,7 +158,7 @@ func TestRelayedByPipes(t *testing.T) {
 	pipe := func(outside bool, hears, to uint64) *judge.Exec {
 		return &judge.Exec{Exec: &gate.Exec{Input: hears, Stdout: to, Common: outside}, Orders: judge.Orders{Relays: true, Hears: []uint64{hears}}}
 	}
-	var a action
+	a := action{seats: []seat{{}}}
 	for _, x := range []*judge.Exec{pipe(false, 2, 3), pipe(false, 7, 8)} { // what reads may begin before what writes
 		a.hears(x)
 	}

@@ -49,7 +49,7 @@ while True:
     except OSError:
         break
 `}, "python3", "agent.py")
-			w.isAskedAbout("less text", "which others than action 1 may have told to")
+			w.isAskedAbout("less text", "and may have been told to by others than action 1")
 		})
 	}
 }

@@ -140,6 +140,30 @@ func (s *Session) form(x *judge.Exec, a *action) {
 	}
 	s.actions.hold(a, x)
 	s.actions.forming = append(s.actions.forming, a)
+	s.oneByOne(time.Now().Add(patience), func() { s.formed(a) })
+}
+
+// In step mode an action waits for those that have just begun to run to end, or for their files to rest, but not for
+// longer than patience: else each look of the agent's own at the project cuts a build's changes into pieces, which are asked about
+// one by one, half-way.
+const (
+	patience = 10 * time.Second
+	resting  = 2 * time.Second
+)
+
+// oneByOne goes on when that is so.
+func (s *Session) oneByOne(due time.Time, then func()) {
+	wait := min(time.Until(due), resting-time.Since(s.lastMove))
+	if s.info.Mode != api.ModeStep || wait <= 0 || !slices.ContainsFunc(s.writers(), func(c files.Command) bool { return c.Young(time.Now()) }) {
+		then()
+		return
+	}
+	s.behind = append(s.behind, func() { s.oneByOne(due, then) })
+	time.AfterFunc(wait, func() { s.loop.Submit(s.pastEdits) })
+}
+
+// formed goes on with an action that begins: it is what may be held from now on.
+func (s *Session) formed(a *action) {
 	s.actions.goesOn(a)
 	// Changes that the agent made by itself until now become an edit, with a
 	// number before this one, and this state is what the action can be

@@ -184,7 +184,7 @@ func (s *Session) uncovered(k *kin, x *judge.Exec) string {
 	case k.covers():
 		return ""
 	case k.told != "":
-		return k.told + " starts it, which others than action " + n + " may have told to"
+		return k.told + " starts it, and may have been told to by others than action " + n
 	}
 	return "nobody approved what starts this"
 }

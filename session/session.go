@@ -161,6 +161,7 @@ type Session struct {
 	counting   bool          // countSoon will
 	wall       *time.Timer
 	quiet      *time.Timer
+	lastMove   time.Time // when files have moved last
 	movedAt    time.Time // since when files have moved without a look at them, or a command
 	halfway    int       // rests at which what had changed was only half-way
 	watcher    *watch.Watcher

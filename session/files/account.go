@@ -23,6 +23,8 @@ import (
 //     and says with whom it is shared. It is an edit too when something was started
 //     since, as beside a tool server.
 //
+// What the agent's own program starts by itself, as to look at the project with git, comes after what its shell starts.
+//
 // So an edit by the agent is never absorbed by something that was approved
 // before and lives on. Where edits are asked about, a command takes what the agent may have made
 // only as it ends, and then no rule keeps it: until then it is nobody's, and an edit as soon as the command has run for
@@ -47,14 +49,18 @@ type Command struct {
 	N        int
 	Runs     bool      // and what it changed until its end isn't in a checkpoint yet
 	Ending   bool      // its last process is about to end
+	Itself   bool      // the agent's own program started it, and not a shell, as to look at the project
 	Beside   bool      // another command has begun since
 	Released time.Time // when it was let run, or to go on after a question
 }
 
 // takes says whether a command takes changes that could be the agent's own.
 func (c *Command) takes(now time.Time) bool {
-	return c.Runs && (c.Ending || now.Sub(c.Released) < absorbTime)
+	return c.Runs && (c.Ending || c.Young(now))
 }
+
+// Young says whether a command runs that was let run, or to go on, not long ago.
+func (c *Command) Young(now time.Time) bool { return c.Runs && now.Sub(c.Released) < absorbTime }
 
 // Owner says whose a process is: the number of a command, or Agent. Of one that is held until it
 // becomes a program of the command's, became says whether it has, by now: the agent's code runs there else,
@@ -197,9 +203,23 @@ func Whose(alive []Command, ran map[int]bool, now time.Time, strict bool) (their
 		return may, nil
 	}
 	if waited {
-		return theirs, nil
+		return told(alive, theirs), nil
 	}
 	return nil, may
+}
+
+// told are those of some commands that the agent's own program hasn't started by itself; if there are none, all.
+func told(alive []Command, some []int) []int {
+	var out []int
+	for _, c := range alive {
+		if !c.Itself && slices.Contains(some, c.N) {
+			out = append(out, c.N)
+		}
+	}
+	if out == nil {
+		return some
+	}
+	return out
 }
 
 // Undecided is for how long it stays open whose the changes are that the agent may have made: a command may end meanwhile

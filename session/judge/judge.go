@@ -361,7 +361,8 @@ func (j *Judge) orders(x *Exec, l *looks) {
 	if len(x.Hears) == 0 && !e.AtOwn {
 		return
 	}
-	if !deaf || slices.ContainsFunc(e.Env, policy.LoadsCode) || j.unseen(e, argv, program, l) {
+	unknown := func(v string) bool { return policy.LoadsCode(v) && !j.reviewed(v, e.Cwd) }
+	if !deaf || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l) {
 		x.Heeds, x.Attends = slices.Concat(x.Feeds, x.Hears), e.AtOwn
 	}
 }
@@ -406,6 +407,13 @@ func (j *Judge) Strays(x *Exec) bool {
 		}
 	}
 	return x.Truncated
+}
+
+// reviewed says whether a variable only has code looked for in folders where what the agent makes is asked about.
+func (j *Judge) reviewed(variable, cwd string) bool {
+	name, value, _ := strings.Cut(variable, "=")
+	return (strings.HasSuffix(name, "PATH") || strings.HasSuffix(name, "LIB")) &&
+		!slices.ContainsFunc(strings.Split(value, ":"), func(dir string) bool { return j.loose(path.Join(cwd, dir)) || j.loose(path.Clean(dir)) })
 }
 
 // loose says whether a path is where nobody is asked about what the agent makes. It makes nothing in /dev.
