@@ -1,4 +1,8 @@
 // A dynamic linker that starts nothing and says what it is.
+
+// Before Linux 6.7 the kernel fills the last page of a linker with zeros, and kills a program whose linker has none to write there.
+int writable = 1;
+
 static long call(long nr, long a, long b, long c) {
 	long r;
 #ifdef __aarch64__
