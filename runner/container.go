@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -52,16 +53,29 @@ func confinements() []confinement {
 		{docker: "--security-opt apparmor=unconfined", pod: "securityContext.appArmorProfile.type: Unconfined"},
 		{docker: "--security-opt systempaths=unconfined", pod: "securityContext.procMount: Unmasked, and hostUsers: false, which that takes"},
 	}
-	if status, err := os.ReadFile("/proc/self/status"); err == nil && bytes.Contains(status, []byte("\nSeccomp:\t2\n")) {
+	if filtered() {
 		list[0].found = "its seccomp profile refuses system calls to all its programs"
 	}
 	if label, err := os.ReadFile("/proc/self/attr/current"); err == nil && bytes.HasSuffix(bytes.TrimRight(label, "\n\x00"), []byte(" (enforce)")) {
 		list[1].found = "AppArmor confines it: " + strings.TrimRight(string(label), "\n\x00")
 	}
-	if covered, err := box.Submounts("/proc"); err == nil && len(covered) > 0 {
+	covered, _ := box.Submounts("/proc")
+	if covered = slices.DeleteFunc(covered, coversNothing); len(covered) > 0 {
 		list[2].found = "its /proc is covered in part, and the kernel gives no new one then: " + strings.Join(covered, ", ")
 	}
 	return list
+}
+
+// filtered says whether a seccomp filter was put over this program's system calls.
+func filtered() bool {
+	status, err := os.ReadFile("/proc/self/status")
+	return err == nil && bytes.Contains(status, []byte("\nSeccomp:\t2\n"))
+}
+
+// coversNothing tells the folders of /proc that are there to be mounted on: the kernel keeps them empty, and gives a
+// new /proc all the same (fs/namespace.c, mnt_already_visible). systemd mounts the first on every machine.
+func coversNothing(path string) bool {
+	return path == "/proc/sys/fs/binfmt_misc" || path == "/proc/fs/nfsd"
 }
 
 // containerFix is what lifts the confinements that were found, or all of them when

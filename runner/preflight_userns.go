@@ -62,8 +62,16 @@ func usernsFix(err error) string {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS) {
 		return "too many user namespaces are in use: sudo sysctl -w user.max_user_namespaces=15000" + persist
 	}
-	if inContainer() {
+	return refusedFix()
+}
+
+// refusedFix is what lifts the refusal of whoever started this, where no switch of the kernel's is in the way.
+func refusedFix() string {
+	switch {
+	case inContainer():
 		return containerFix()
+	case filtered():
+		return "a seccomp filter that this runs under refuses them: start it outside of the sandbox that has put it there, or of the systemd unit that says RestrictNamespaces="
 	}
 	return "this kernel may lack CONFIG_USER_NS, or a security module forbids user namespaces"
 }
