@@ -166,6 +166,7 @@ func TestTextIsMapped(t *testing.T) {
 		cc := exec.Command("cc", "-w", "-o", filepath.Join(project, "agent"), "-x", "c", "-")
 		cc.Stdin = strings.NewReader(`
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <sys/wait.h>
