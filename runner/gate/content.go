@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"stepbox/runner/overlay/inode"
 	"strconv"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/zeebo/blake3"
 	"golang.org/x/sys/unix"
@@ -101,14 +101,26 @@ func (c *contents) of(f *file) ([32]byte, error) {
 
 // textProtected says whether the kernel keeps the file of a running program
 // from being written, also through a mapping that was there before. Linux 6.11
-// didn't; that was taken back in 6.13 and some releases between.
+// didn't; that was taken back in 6.13 and some releases between. One that does
+// doesn't run a file that is open for writing: an empty one, which no kernel runs.
 var textProtected = sync.OnceValue(func() bool {
-	fd, err := unix.Open("/proc/self/exe", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err == nil {
-		_ = unix.Close(fd)
+	fd, err := unix.MemfdCreate("", unix.MFD_CLOEXEC|unix.MFD_EXEC)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		fd, err = unix.MemfdCreate("", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
 		return false
 	}
-	return errors.Is(err, unix.ETXTBSY) || !inode.KernelSince(6, 11) || inode.KernelSince(6, 13)
+	defer unix.Close(fd)
+	writer, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY|unix.O_CLOEXEC, 0) // what made it doesn't count as one
+	if err != nil {
+		return false
+	}
+	defer unix.Close(writer)
+	argv := [2]*byte{new(byte)}
+	_, _, errno := unix.Syscall6(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(argv[0])),
+		uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&argv[1])), unix.AT_EMPTY_PATH, 0)
+	return errno == unix.ETXTBSY
 })
 
 // memoryDevice is the device of the files that memfd_create(2) makes.
