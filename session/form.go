@@ -140,7 +140,7 @@ func (s *Session) form(x *judge.Exec, a *action) {
 	}
 	s.actions.hold(a, x)
 	s.actions.forming = append(s.actions.forming, a)
-	s.oneByOne(time.Now().Add(patience), func() { s.formed(a) })
+	s.oneByOne(time.Now(), func() { s.formed(a) })
 }
 
 // In step mode an action waits for those that have just begun to run to end, or for their files to rest, but not for
@@ -149,16 +149,18 @@ func (s *Session) form(x *judge.Exec, a *action) {
 const (
 	patience = 10 * time.Second
 	resting  = 2 * time.Second
+	noticing = 500 * time.Millisecond // what the agent noticed may come later here
 )
 
-// oneByOne goes on when that is so.
-func (s *Session) oneByOne(due time.Time, then func()) {
-	wait := min(time.Until(due), resting-time.Since(s.lastMove))
+// oneByOne goes on when that is so, for an action that began then.
+func (s *Session) oneByOne(began time.Time, then func()) {
+	rests := max(resting-time.Since(s.lastMove), noticing-time.Since(began))
+	wait := min(patience-time.Since(began), rests)
 	if s.info.Mode != api.ModeStep || wait <= 0 || !slices.ContainsFunc(s.writers(), func(c files.Command) bool { return c.Young(time.Now()) }) {
 		then()
 		return
 	}
-	s.behind = append(s.behind, func() { s.oneByOne(due, then) })
+	s.behind = append(s.behind, func() { s.oneByOne(began, then) })
 	time.AfterFunc(wait, func() { s.loop.Submit(s.pastEdits) })
 }
 
