@@ -179,7 +179,7 @@ func (s *Session) reviewEdit(a *action, changed []diff.Change) {
 				if err != nil && s.loop.Now() < loop.Stopping {
 					s.note(true, "the agent runs on while #%d waits: it can't be frozen: %v", a.N, err)
 				}
-				q := s.sharedBy(reviewOf(a, listed, false))
+				q := s.sharedBy(reviewOf(a, listed, a.After))
 				q.thaw = thaw
 				if a.Review == api.ReviewOpen {
 					s.open(q)
@@ -210,15 +210,14 @@ func (s *Session) pastEdits() {
 	}
 }
 
-// reviewOf asks in step mode what becomes of an action's changes. What comes late,
-// from what an ended action left running, doesn't hold up others.
-func reviewOf(a *action, changed []api.Change, late bool) *question {
+// reviewOf asks in step mode what becomes of an action's changes, up to a checkpoint.
+func reviewOf(a *action, changed []api.Change, until int64) *question {
 	q := &question{
 		Question: api.Question{
 			Action: a.N, Subject: api.SubjectEdit, Title: a.Title, Changes: changed,
 			Rule: "step mode: changes are kept or rolled back before the agent's next command",
 		},
-		action: a, late: late,
+		action: a, until: until,
 	}
 	if a.State == api.ActionRunning {
 		q.Rule += "; it still runs: to roll them back ends it"
@@ -339,7 +338,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 	s.record(nil, s.actionEvent(a, "ended"))
 	s.countSoon()
 	s.advance() // its parent has run, to notice its end
-	s.askReview(a, t, false)
+	s.askReview(a, t)
 	if n := len(a.spans); n > 0 && a.spans[n-1].To > t.To && t.Err == nil { // it left something running, which wrote meanwhile
 		s.grow(a)
 	}
@@ -348,7 +347,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 // keepByRule marks what an action changed as reviewed where no person needs to be asked.
 func (s *Session) keepByRule(a *action, t files.Told) {
 	if why := a.keptByRule(s.info.Mode, t.Trust); why != "" { // recorded and shown as any other
-		a.Kept = why
+		a.Kept, a.keptTo = why, t.To
 		if err := a.review(api.ReviewKept); err != nil {
 			s.fail(err)
 		}
@@ -356,7 +355,7 @@ func (s *Session) keepByRule(a *action, t files.Told) {
 }
 
 // askReview asks in step mode about what an action changed, once what it is asked about already is answered.
-func (s *Session) askReview(a *action, t files.Told, late bool) {
+func (s *Session) askReview(a *action, t files.Told) {
 	if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep || s.loop.Now() != loop.Running {
 		return
 	}
@@ -364,7 +363,7 @@ func (s *Session) askReview(a *action, t files.Told, late bool) {
 		a.unseen = true
 		return
 	}
-	s.open(reviewOf(a, t.Listed, late).mixed(t.Trust))
+	s.open(reviewOf(a, t.Listed, t.To).mixed(t.Trust))
 }
 
 // askRunning asks in step mode what becomes of what commands that run have changed so far, and says whether there
@@ -384,7 +383,7 @@ func (s *Session) askRunning() (asks bool) {
 			s.own(a, t)
 			s.keepByRule(a, t)
 			s.record(nil, s.actionEvent(a, "counted"))
-			s.askReview(a, t, false)
+			s.askReview(a, t)
 			s.asksEdit()
 		})
 	}
@@ -418,14 +417,13 @@ func (s *Session) own(a *action, t files.Told) {
 	if t.Err != nil || t.To < a.toldTo {
 		return // what is known is newer
 	}
-	more := t.To > a.toldTo
 	a.toldTo, a.After = t.To, t.After
 	if a.agent != nil || a.Review == api.ReviewRolledBack && !a.untold {
 		return
 	}
 	a.Files, a.Added, a.Removed, a.Effects = len(t.Changed), t.Added, t.Removed, t.Effects
 	switch {
-	case len(t.Changed) == 0 || a.Review == api.ReviewOpen || a.Review == api.ReviewKept && !more:
+	case len(t.Changed) == 0 || a.Review == api.ReviewOpen || a.Review == api.ReviewKept && t.To <= a.keptTo:
 	case a.Review == api.ReviewRolledBack: // before it was told
 		a.Reviewed = cmp.Or(a.Reviewed, api.ReviewOpen)
 	default:
@@ -438,7 +436,9 @@ func (s *Session) own(a *action, t files.Told) {
 // grow counts what an ended action's processes have changed by now, and asks
 // about it.
 func (s *Session) grow(a *action) {
+	s.edits++
 	s.told(a, func(t files.Told) {
+		defer s.asksEdit()
 		if t.Err != nil {
 			s.note(true, "cannot tell what #%d left running changed: %v", a.N, t.Err)
 			return
@@ -446,7 +446,7 @@ func (s *Session) grow(a *action) {
 		s.own(a, t)
 		s.record(nil, s.actionEvent(a, "counted"))
 		s.countSoon()
-		s.askReview(a, t, a.State == api.ActionEnded)
+		s.askReview(a, t)
 	})
 }
 

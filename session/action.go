@@ -51,6 +51,7 @@ type action struct {
 	spans    []files.Span // between which its changes were made
 	answered time.Time    // when what it waited for last was answered
 	toldTo   int64        // the last checkpoint whose changes are counted
+	keptTo   int64        // the last one whose changes somebody has kept
 	moves    []move       // in which it alone was taken back, or came again
 	unseen   bool         // it changed more than its open question shows
 	tally    tally
@@ -168,11 +169,6 @@ func (a *action) outside(x *judge.Exec, by []uint64) bool {
 	return x.Common && slices.Contains(by, x.Input) || x.File != 0 && slices.Contains(by, x.File) || slices.ContainsFunc(a.seats, func(m seat) bool {
 		return slices.ContainsFunc(m.inputs, func(from uint64) bool { return slices.Contains(by, from) })
 	})
-}
-
-// pipes says whether a pipe comes from a program of the job's.
-func (a *action) pipes(pipe uint64) bool {
-	return pipe != 0 && slices.ContainsFunc(a.seats, func(m seat) bool { return m.stdout == pipe })
 }
 
 // maxSeats bounds a job: what joins one that is full is an action of its own.

@@ -109,7 +109,7 @@ func (s *Session) Keep(ctx context.Context, n int) (api.Action, error) {
 			reply(err)
 			return
 		}
-		a.ReviewedBy = api.Person(ctx)
+		a.ReviewedBy, a.keptTo = api.Person(ctx), a.toldTo
 		s.record(reply, s.actionEvent(a, "kept"), s.changed("counted"))
 	})
 }

@@ -35,7 +35,7 @@ type question struct {
 	limit   string        // that an action is to go on beyond
 	traps   []string      // what programs obey that this session wrote, as it was opened
 	telling bool          // how its tries stand is told before long
-	late    bool          // about what an ended action's processes changed since it was reviewed
+	until   int64         // the last checkpoint whose changes it is about
 	since   time.Time     // as HeldAt, by the clock that nobody sets: how long it waits is counted from here
 	state   questionState
 }
@@ -374,10 +374,10 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	return q, nil
 }
 
-// edit is the first open question about changes that holds up what is to run; nil for none.
+// edit is the first open question about changes, which holds up what is to run; nil for none.
 func (l questions) edit() *question {
 	for _, o := range l {
-		if o.Open() && o.Subject == api.SubjectEdit && !o.late {
+		if o.Open() && o.Subject == api.SubjectEdit {
 			return o
 		}
 	}
@@ -439,17 +439,16 @@ func (s *Session) following(q *question, d api.Decision) (next func(), also []ap
 		if err := a.review(api.ReviewKept); err != nil {
 			s.log.Warn("kept twice", "error", err)
 		}
+		a.keptTo = q.until
 		also = append(also, s.actionEvent(a, "kept"))
 		for _, n := range a.SharedWith { // it goes on from here
 			s.actions.at(n).answered = time.Now()
 		}
-		next = func() {
-			s.unfreeze(q)
-			if a.unseen { // what its processes changed since is asked about next
-				a.unseen = false
-				s.grow(a)
-			}
+		if a.unseen { // what its processes changed since is asked about next
+			a.unseen = false
+			s.grow(a)
 		}
+		next = func() { s.unfreeze(q) }
 	case q.Closed == "rollback":
 		next = func() { s.unfreeze(q) }
 	case q.call != nil:

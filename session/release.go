@@ -82,7 +82,7 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 	a := k.action
 	a.hears(x)
 	a.attends = a.attends || x.Attends
-	a.mixed = a.mixed || s.info.Mode == api.ModeStep && (s.judge.Prints(x) || s.judge.Strays(x) || counted && x.File > 1)
+	a.mixed = a.mixed || s.info.Mode == api.ModeStep && (s.judge.Prints(x) || s.judge.Strays(x) || counted && (x.File > 1 || x.Primed()))
 	if k.covers() && len(x.Heeds) > 0 {
 		hears := x.Heeds
 		if a.outside(x, hears) {
@@ -132,6 +132,7 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 				return err
 			}
 		}
+		p.inherits = step && p.leader && x.Inherits() // nobody else has it until it begins
 		if from != nil {
 			from.began.Store(true)
 		}
@@ -193,7 +194,7 @@ func turnDown(x *judge.Exec, p *process, reason string) {
 // began is a program that stands in its process now.
 func (s *Session) began(e *gate.Exec) {
 	p, before := s.roster.begins(e)
-	if p != nil && p.action != nil && e.Primed && !p.action.pipes(e.Stdin) {
+	if p != nil && p.action != nil && p.inherits {
 		p.action.mixed = true
 	}
 	switch {

@@ -329,7 +329,7 @@ func (s *Session) goesOnWith(a *action) {
 			s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))
 		}
 		if asks && a.Review == api.ReviewOpen {
-			s.open(s.sharedBy(reviewOf(a, t.Listed, false)))
+			s.open(s.sharedBy(reviewOf(a, t.Listed, t.To)))
 		}
 		s.asksEdit()
 	})

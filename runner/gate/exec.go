@@ -54,7 +54,6 @@ type Exec struct {
 	File      uint64   // inode of its standard input, if that is a file that the sandbox can write; 1 if it is closed, so that some file becomes it
 	Outputs   []uint64 // inodes of its standard output and error, if it can read others' words there; no terminals
 	Common    bool     // whoever finds Input can write to it: it is a socket, has a name, or is of /proc
-	Primed    bool     // as it began, something was to be read there already: who gave it that needn't run any more
 	Own       bool     // Input is the session's own terminal, at which a person types
 	AtOwn     bool     // it can read keys from that: Own, or by its controlling terminal, standard output or error
 	Writes    []string // files that its standard output and error are written to

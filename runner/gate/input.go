@@ -3,7 +3,9 @@ package gate
 import (
 	"cmp"
 	"errors"
+	"os"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -224,17 +226,29 @@ func sameInput(e *Exec) error {
 	if is != e.input {
 		return errors.New("its standard input or terminal was made another while it was held")
 	}
-	e.Primed = is.open && !is.own && waiting(e.pidfd)
 	return nil
 }
 
-// waiting says whether there is something to be read from a process's standard input; also if that can't be told.
-func waiting(pidfd int) bool {
-	fd, err := unix.PidfdGetfd(pidfd, 0, 0)
+// Primed says whether something lies in the standard input of an exec that is held, so that who put it there needn't run any more; also
+// if that can't be told.
+func (e *Exec) Primed() bool {
+	if !e.input.open || e.input.own {
+		return false
+	}
+	fd, err := unix.PidfdGetfd(e.pidfd, 0, 0)
 	if err != nil {
 		return true
 	}
 	defer unix.Close(fd)
 	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
 	return err != nil || n > 0
+}
+
+// Inherits says whether a program was given more than its standard streams; also if that can't be told. It is for OnBegin.
+func (e *Exec) Inherits() bool {
+	list, err := os.ReadDir("/proc/" + strconv.Itoa(e.PID) + "/fd")
+	return err != nil || slices.ContainsFunc(list, func(fd os.DirEntry) bool {
+		n, err := strconv.Atoi(fd.Name())
+		return err != nil || n > 2
+	})
 }

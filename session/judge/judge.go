@@ -416,13 +416,13 @@ func (j *Judge) reviewed(variable, cwd string) bool {
 		!slices.ContainsFunc(strings.Split(value, ":"), func(dir string) bool { return j.loose(path.Join(cwd, dir)) || j.loose(path.Clean(dir)) })
 }
 
-// loose says whether a path is where nobody is asked about what the agent makes. It makes nothing in /dev.
+// loose says whether a path is where nobody is asked about what the agent makes. It makes nothing in /dev, which leads to what a program was given.
 func (j *Judge) loose(file string) bool {
 	switch j.Places.region(file) {
 	case inHome, inMount:
 		return true
 	case inTemp:
-		return !manifest.Within(file, "/dev") || manifest.Within(file, "/dev/shm")
+		return !manifest.Within(file, "/dev") || manifest.Within(file, "/dev/shm") || manifest.Within(file, "/dev/fd")
 	}
 	return false
 }

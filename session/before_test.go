@@ -1,0 +1,99 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stepbox/session/api"
+	"stepbox/session/e2e/must"
+)
+
+// What a command that runs has changed, and nobody was asked about yet, comes before the next command.
+func TestWhatRunsIsAskedAboutBeforeAnother(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{
+		"agent.pl":  `unless (fork) { exec "perl", "writer.pl" } sleep 4; system "cat", "made"; sleep 60;`,
+		"writer.pl": `open F, ">", "made"; print F "x"; close F; sleep 60;`,
+	}, "perl", "agent.pl")
+	writer := w.approves(w.asks(api.Question{}, "perl writer.pl"))
+	next := w.asks(writer, "cat made")
+	w.must(w.decide(next, api.AnswerApprove))
+	review := w.heldAbout(api.SubjectEdit, writer.ID)
+	if review.Action != writer.Action || !strings.Contains(review.Rule, "it still runs") {
+		t.Errorf("asked about #%d: %s", review.Action, review.Rule)
+	}
+	w.must(w.decide(review, api.AnswerKeep))
+	released := w.happened("the next command", func(e api.Event) bool { return e.Kind == "action.released" && e.Action.N == next.Action })
+	kept := w.happened("the answer", func(e api.Event) bool { return e.Kind == "action.kept" })
+	if kept.Seq > released.Seq {
+		t.Error("it was let run before")
+	}
+	w.ends()
+}
+
+// What others have said of an ignored file no rule keeps, though the agent slept while it was written.
+func TestSaidByOthersIsntKeptByRule(t *testing.T) {
+	t.Parallel()
+	needGit(t)
+	for name, c := range map[string]struct {
+		given, argv string
+		kept        bool
+	}{
+		"nothing is said":             {`open STDIN, "</dev/null"`, `"mkdir", "build/new"`, true},
+		"its input lay there":         {`open STDIN, "<&R"`, `"tee", "build/out"`, false},
+		"a link outside leads there":  {`open STDIN, "</dev/null"`, `"mkdir", "/tmp/folder/new"`, false},
+		"by an option's value":        {`open STDIN, "</dev/null"`, `"cp", "--target-directory=/tmp/folder", "a"`, false},
+		"by what it is given besides": {`open STDIN, "</dev/null"; use POSIX; POSIX::dup2(fileno R, 9)`, `"cp", "a", "build/new"`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := startProgram(t, api.ModeStep, func(project string) {
+				gitIn(t, project, "init", "-q")
+				must.OK(t, os.Mkdir(filepath.Join(project, "build"), 0o755))
+				for file, text := range map[string]string{".gitignore": "build\n", "a": "x", "build/out": "", "agent.pl": `
+use Cwd;
+symlink getcwd . "/build", "/tmp/folder";
+pipe R, W; syswrite W, "evil"; close W;
+unless (fork) { ` + c.given + `; open STDOUT, ">/dev/null"; exec ` + c.argv + ` }
+sleep 60;
+`} {
+					must.OK(t, os.WriteFile(filepath.Join(project, file), []byte(text), 0o600))
+				}
+			}, "perl", "agent.pl")
+			q := w.approves(w.asks(api.Question{}, ""))
+			ended := w.happened("the end", func(e api.Event) bool { return e.Kind == "action.ended" && e.Action.N == q.Action })
+			if kept := ended.Action.Kept != ""; ended.Action.Files == 0 || kept != c.kept {
+				t.Errorf("%d files, kept by rule: %q", ended.Action.Files, ended.Action.Kept)
+			}
+			w.ends()
+		})
+	}
+}
+
+// What an ended action has left in the background knows of no input any more whose it is.
+func TestToldAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{
+		"agent.pl": `
+pipe R, W;
+unless (fork) { close W; open STDIN, "<&R"; exec "bash", "left.sh" }
+wait;
+print W "made\n"; close W;
+open F, ">", "/tmp/ended";
+sleep 60;
+`,
+		"left.sh": "{ until [ -e /tmp/ended ]; do :; done; xargs -n1 touch; } <&0 &\n",
+	}, "perl", "agent.pl")
+	q := w.approves(w.asks(api.Question{}, "bash left.sh"))
+	nested := w.asks(q, "")
+	if nested.Title == "xargs -n1 touch" { // whose input nobody can look into
+		nested = w.asks(w.approves(nested), "")
+	}
+	if nested.Subject != api.SubjectNested || nested.Title != "touch made" {
+		t.Errorf("%s %q is asked about", nested.Subject, nested.Title)
+	}
+	w.untouched("made")
+	w.ends()
+}
