@@ -169,25 +169,32 @@ func (s *Session) edited(before, after *files.Checkpoint, changed []diff.Change,
 // reviewEdit asks in step mode what becomes of an edit. The agent is frozen
 // meanwhile: nothing else holds it.
 func (s *Session) reviewEdit(a *action, changed []diff.Change) {
+	s.frozen(a, func(thaw func() error) {
+		listed := s.files.List(changed)
+		s.told(a, func(t files.Told) {
+			s.counted(a, t)
+			q := s.sharedBy(reviewOf(a, listed, a.After))
+			q.thaw = thaw
+			if a.Review == api.ReviewOpen {
+				s.open(q)
+			} else { // a roll back came first
+				s.unfreeze(q)
+			}
+			s.asksEdit()
+		})
+	})
+}
+
+// frozen goes on with the agent frozen, to ask about an action's changes. Then asks, and says so with asksEdit.
+func (s *Session) frozen(a *action, then func(thaw func() error)) {
 	s.edits++
 	s.loop.Aside(func() func() {
 		thaw, err := s.freezer.Freeze(context.Background())
-		listed := s.files.List(changed)
 		return func() {
-			s.told(a, func(t files.Told) {
-				s.counted(a, t)
-				if err != nil && s.loop.Now() < loop.Stopping {
-					s.note(true, "the agent runs on while #%d waits: it can't be frozen: %v", a.N, err)
-				}
-				q := s.sharedBy(reviewOf(a, listed, a.After))
-				q.thaw = thaw
-				if a.Review == api.ReviewOpen {
-					s.open(q)
-				} else { // a roll back came first
-					s.unfreeze(q)
-				}
-				s.asksEdit()
-			})
+			if err != nil && s.loop.Now() < loop.Stopping {
+				s.note(true, "the agent runs on while #%d waits: it can't be frozen: %v", a.N, err)
+			}
+			then(thaw)
 		}
 	})
 }
@@ -198,16 +205,39 @@ func (s *Session) asksEdit() {
 	s.pastEdits()
 }
 
-// pastEdits has what waits for edits to be asked about, or answered, look again.
+// pastEdits has what waits for edits to be asked about, or answered, look again. The agent goes on after that:
+// what it waits for has begun by then, or asks about what is there, and not about what is changed in between.
 func (s *Session) pastEdits() {
-	if s.edits > 0 || s.loop.Now() >= loop.Draining {
+	if s.edits > 0 {
 		return
 	}
 	behind := s.behind
 	s.behind = nil
-	for _, then := range behind {
-		then()
+	if s.loop.Now() < loop.Draining {
+		for _, then := range behind {
+			then()
+		}
 	}
+	if len(s.thaws) > 0 {
+		s.loop.Alone(func() error { return nil }, func(_ error, next func()) {
+			if s.edits == 0 {
+				s.thawAll()
+			}
+			next()
+		})
+	}
+}
+
+// thawAll lets the agent go on, unless a question still waits.
+func (s *Session) thawAll() {
+	thaws := s.thaws
+	s.thaws = nil
+	for _, thaw := range thaws {
+		if err := thaw(); err != nil && s.loop.Now() < loop.Stopping {
+			s.note(true, "cannot let the agent go on: %v", err)
+		}
+	}
+	s.advance() // all have run a little, to be thawed
 }
 
 // reviewOf asks in step mode what becomes of an action's changes, up to a checkpoint.
@@ -359,7 +389,7 @@ func (s *Session) askReview(a *action, t files.Told) {
 	if a.Review != api.ReviewOpen || s.info.Mode != api.ModeStep || s.loop.Now() != loop.Running {
 		return
 	}
-	if slices.ContainsFunc(s.questions, func(q *question) bool { return q.Subject == api.SubjectEdit && q.action == a && q.Open() }) {
+	if s.questions.edits(a) != nil {
 		a.unseen = true
 		return
 	}
@@ -367,27 +397,46 @@ func (s *Session) askReview(a *action, t files.Told) {
 }
 
 // askRunning asks in step mode what becomes of what commands that run have changed so far, and says whether there
-// is such a command: something else is about to start, and may obey what they wrote.
+// is such a command: something else is about to start, and may obey what they wrote. They stand meanwhile.
 func (s *Session) askRunning() (asks bool) {
 	for _, a := range s.actions.alive() {
-		if n := len(a.spans); a.State != api.ActionRunning || n == 0 || a.spans[n-1].To <= a.toldTo {
+		if !a.untoldOf() {
 			continue
 		}
 		asks = true
-		s.edits++
-		s.told(a, func(t files.Told) {
-			if t.Err != nil {
-				s.note(true, "cannot tell what #%d changed so far: %v", a.N, t.Err)
-				a.toldTo = t.To
-			}
-			s.own(a, t)
-			s.keepByRule(a, t)
-			s.record(nil, s.actionEvent(a, "counted"))
-			s.askReview(a, t)
-			s.asksEdit()
+		s.frozen(a, func(thaw func() error) {
+			s.checkpoint(func(*files.Checkpoint, error) { // of what it wrote until it stood; a failure ends the session
+				s.told(a, func(t files.Told) {
+					s.soFar(a, t)
+					if q := s.questions.edits(a); q != nil && q.thaw == nil {
+						q.thaw = thaw
+					} else if thaw != nil {
+						s.thaws = append(s.thaws, thaw)
+					}
+					s.asksEdit()
+				})
+			})
 		})
 	}
 	return asks
+}
+
+// untoldOf says whether the action runs and has changed what nobody has looked at.
+func (a *action) untoldOf() bool {
+	n := len(a.spans)
+	return a.State == api.ActionRunning && n > 0 && a.spans[n-1].To > a.toldTo
+}
+
+// soFar is what a command that runs has changed.
+func (s *Session) soFar(a *action, t files.Told) {
+	if t.Err != nil {
+		s.note(true, "cannot tell what #%d changed so far: %v", a.N, t.Err)
+		a.toldTo = t.To
+	}
+	s.own(a, t)
+	s.keepByRule(a, t)
+	s.record(nil, s.actionEvent(a, "counted"))
+	s.askReview(a, t)
 }
 
 // upkeep says whether an action that has just ended was the agent's own upkeep, which is folded away: its

@@ -33,6 +33,38 @@ func TestWhatRunsIsAskedAboutBeforeAnother(t *testing.T) {
 	w.ends()
 }
 
+// A command that goes on writing keeps no other from starting: it stands while it is asked about.
+func TestOneThatWritesOnHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{
+		"agent.pl":  `unless (fork) { exec "perl", "server.pl" } sleep 1; system "cat", "agent.pl"; sleep 60;`,
+		"server.pl": `open F, ">", "log"; select F; $| = 1; while (1) { print "x"; select undef, undef, undef, 0.01 }`,
+	}, "perl", "agent.pl")
+	q := w.approves(w.asks(api.Question{}, "perl server.pl"))
+	cat := *w.happened("the next command", func(e api.Event) bool {
+		return e.Kind == "question.opened" && e.Question.Title == "cat agent.pl"
+	}).Question
+	answered := 0
+	for e, err := range w.read.Events(t.Context(), w.ID(), 0) {
+		w.must(err)
+		if e.Kind == "action.released" && e.Action.N == cat.Action {
+			break
+		}
+		if e.Kind != "question.opened" || e.Question.ID <= q.ID {
+			continue
+		}
+		if answered++; answered > 6 {
+			t.Fatal("each answer leads to another question")
+		}
+		answer := api.AnswerApprove
+		if e.Question.Subject == api.SubjectEdit {
+			answer = api.AnswerKeep
+		}
+		w.answers(*e.Question, answer)
+	}
+	w.ends()
+}
+
 // What others have said of an ignored file no rule keeps, though the agent slept while it was written.
 func TestSaidByOthersIsntKeptByRule(t *testing.T) {
 	t.Parallel()

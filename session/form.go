@@ -147,7 +147,7 @@ func (s *Session) form(x *judge.Exec, a *action) {
 // longer than patience: else each look of the agent's own at the project cuts a build's changes into pieces, which are asked about
 // one by one, half-way.
 const (
-	patience = 10 * time.Second
+	patience = 5 * time.Second
 	resting  = 2 * time.Second
 	noticing = 500 * time.Millisecond // what the agent noticed may come later here
 )

@@ -333,7 +333,7 @@ func (l *questions) forget(q *question) {
 func (s *Session) forget(q *question) {
 	s.questions.forget(q)
 	if q.Subject == api.SubjectEdit {
-		s.loop.Post(s.pastEdits)
+		s.pastEdits()
 	}
 }
 
@@ -372,6 +372,16 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 		}
 	}
 	return q, nil
+}
+
+// edits is the open question about an action's changes; nil for none.
+func (l questions) edits(a *action) *question {
+	for _, q := range l {
+		if q.Subject == api.SubjectEdit && q.action == a && q.Open() {
+			return q
+		}
+	}
+	return nil
 }
 
 // edit is the first open question about changes, which holds up what is to run; nil for none.
@@ -543,9 +553,11 @@ func (s *Session) unfreeze(q *question) {
 	if q.thaw == nil {
 		return
 	}
-	if err := q.thaw(); err != nil && s.loop.Now() < loop.Stopping {
-		s.note(true, "cannot let the agent go on: %v", err)
-	}
+	s.thaws = append(s.thaws, q.thaw)
 	q.thaw = nil
-	s.advance() // all have run a little, to be thawed
+	if s.loop.Now() >= loop.Stopping {
+		s.thawAll()
+		return
+	}
+	s.pastEdits()
 }

@@ -82,7 +82,7 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 	a := k.action
 	a.hears(x)
 	a.attends = a.attends || x.Attends
-	a.mixed = a.mixed || s.info.Mode == api.ModeStep && (s.judge.Prints(x) || s.judge.Strays(x) || counted && (x.File > 1 || x.Primed()))
+	a.mixed = a.mixed || s.info.Mode == api.ModeStep && (s.judge.Prints(x) || s.judge.Strays(x) || x.Common || counted && (x.File > 1 || x.Primed()))
 	if k.covers() && len(x.Heeds) > 0 {
 		hears := x.Heeds
 		if a.outside(x, hears) {

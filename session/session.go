@@ -136,11 +136,12 @@ type Session struct {
 	actions    actions
 	roster     roster
 	questions  questions
-	edits      int         // those that are about to be asked about
-	behind     []func()    // what waits until they are, or are answered
-	letting    []*question // answered ones on nested programs, as long as those wait so
-	asked      int64       // questions so far
-	latest     int         // the last action that LastAction tells of
+	edits      int            // those that are about to be asked about
+	behind     []func()       // what waits until they are, or are answered
+	letting    []*question    // answered ones on nested programs, as long as those wait so
+	thaws      []func() error // of what was frozen for questions that are answered, until what waited for them has gone on
+	asked      int64          // questions so far
+	latest     int            // the last action that LastAction tells of
 	notes      int64
 	claims     claims
 	ends       ends
