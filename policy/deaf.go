@@ -55,7 +55,7 @@ var relays = []string{"script", "unbuffer", "rlwrap", "sudo", "su", "xvfb-run"}
 
 // alsoReads says of a shell's argument that it has that go on with its input after the script that it is given.
 func alsoReads(arg string) bool {
-	short := len(arg) > 1 && len(arg) < 10 && arg[0] == '-' && arg[1] != '-'
+	short := len(arg) > 1 && len(arg) < 10 && (arg[0] == '-' || arg[0] == '+') && arg[1] != '-'
 	return short && strings.ContainsAny(arg, "sC") || strings.HasPrefix(arg, "--init-command")
 }
 
@@ -92,7 +92,12 @@ func givenTo(g *program, args []word) (out given) {
 				out.module = args[i+1].text
 			}
 			return out
-		case slices.Contains(g.Values, opt) && !slices.Contains(g.Flags, opt):
+		case slices.Contains(g.Values, opt) && !slices.Contains(g.Flags, opt): // node -e PROGRAM -i
+			for _, a := range args[min(i+2, len(args)):] {
+				if strings.HasPrefix(a.text, "-") {
+					out.options = append(out.options, a.text)
+				}
+			}
 			return out
 		case slices.Contains(g.Values, opt):
 			i++

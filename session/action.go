@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"stepbox/policy"
-	"stepbox/runner/gate"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/judge"
@@ -31,7 +30,7 @@ type action struct {
 	into     bool            // hold each program that it starts
 	over     bool            // the person lets it start what it likes
 	keeps    bool            // what it changes was approved with it
-	passes   []passing       // what its programs may pass on of what they hear
+	passesOn bool            // a program of it may pass on what comes from outside
 	becomes  bool            // an agent's own process becomes another program, and that the agent
 	agent    *policy.Profile // it is another agent, which then is a root of its own
 	doubt    string          // why it isn't of the action that it looks to be of
@@ -124,39 +123,10 @@ func (a *action) sit(x *judge.Exec) {
 // action got from who started it: on its standard input, or in the place of a script.
 func (a *action) fedFromOutside(x *judge.Exec) bool { return a.outside(x, x.Feeds) }
 
-// passing is what a program may pass on: what it hears, and the pipe that it writes to, 0 for none.
-type passing struct {
-	hears []uint64
-	out   bool // among that is what comes from outside
-	to    uint64
-}
-
-// maxPassing bounds what is remembered of an action's programs. With more, all of it may be passed on.
-const maxPassing = 1024
-
-// hears notes that a program of the action begins which may pass on to others what it is told.
+// hears notes that a program of the action begins which may pass on to others what comes from outside: by a pipe,
+// a file or a terminal of its own.
 func (a *action) hears(x *judge.Exec) {
-	if x.Relays && len(a.passes) <= maxPassing {
-		a.passes = append(a.passes, passing{x.Hears, a.outside(x, x.Hears), x.Stdout})
-	}
-}
-
-// relayed says whether what some pipes and terminals tell may come from outside, by way of other programs of the
-// action: by pipes from one to the next, in whatever order they began, or by a terminal that one of them made.
-func (a *action) relayed(by []uint64) bool {
-	told := len(a.passes) > maxPassing
-	from := make(map[uint64]bool)
-	for more := !told; more; {
-		more = false
-		for _, p := range a.passes {
-			if p.out || slices.ContainsFunc(p.hears, func(h uint64) bool { return from[h] }) {
-				told = told || gate.IsTerminal(by)
-				more = more || p.to != 0 && !from[p.to]
-				from[p.to] = true
-			}
-		}
-	}
-	return told || slices.ContainsFunc(by, func(h uint64) bool { return from[h] })
+	a.passesOn = a.passesOn || x.Relays && a.outside(x, x.Hears)
 }
 
 // outside says whether a program is told by what the action didn't make for itself: by what the

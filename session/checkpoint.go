@@ -69,6 +69,8 @@ func (s *Session) early(t files.Taken, ran map[int]bool) time.Duration {
 	case s.halfway < maxHalfway && files.Halfway(t.Changed):
 		s.halfway++
 		return quietTime
+	case s.info.Mode == api.ModeStep && len(t.Changed) > 0 && s.questions.commands():
+		return restless // asked about before that command starts: else one that goes on writing would keep it from being answered
 	case s.info.Mode == api.ModeStep && len(t.Changed) > 0:
 		return files.Undecided(s.writers(), ran, time.Now())
 	}

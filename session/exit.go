@@ -170,7 +170,7 @@ func (s *Session) leaderGone(a *action, last *api.Exit) {
 
 // shed gives up what is only needed while an action runs.
 func (a *action) shed(r *roster) {
-	a.commands, a.seats, a.shown, a.passes = nil, nil, nil, nil
+	a.commands, a.seats, a.shown = nil, nil, nil
 	r.forget(a)
 }
 

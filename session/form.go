@@ -278,6 +278,7 @@ func (s *Session) weighed(a *action) {
 	case api.Allow:
 		a.By = "rule"
 		if s.info.Mode == api.ModeStep {
+			s.actions.shown(a) // what joins it now is judged by itself
 			s.letRun(a, rule, nil)
 			return
 		}
@@ -304,6 +305,7 @@ func (s *Session) joinRunning(a *action, x *judge.Exec) {
 	a.leaders++ // it isn't over before this is decided
 	a.atExit, a.exiting = nil, false
 	k := s.roster.newKin(a)
+	k.joined = true
 	k.children = x.Judgement.NestedAllowed && s.info.Mode != api.ModeStep
 	verdict, rule := s.within(k, x, true)
 	grown := s.actionEvent(a, "counted")

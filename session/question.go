@@ -374,6 +374,11 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	return q, nil
 }
 
+// commands says whether programs wait for an answer, and no changes do.
+func (l questions) commands() bool {
+	return l.edit() == nil && slices.ContainsFunc(l, func(q *question) bool { return q.Open() && len(q.execs) > 0 })
+}
+
 // edits is the open question about an action's changes; nil for none.
 func (l questions) edits(a *action) *question {
 	for _, q := range l {
@@ -491,13 +496,12 @@ func (s *Session) nestedAnswer(q *question, d api.Decision) (next func()) {
 		s.judge.Approved(x)
 		a.shown = append(a.shown, shownOf(x))
 		if d.Answer == api.AnswerStepOver {
-			a.over = !a.into && !q.joins
-			a.into = false
+			s.stepOver(a, q)
 		}
 		q.kin.person = q.kin.person || q.joins
 		return func() {
 			s.letNested(q, x, "approved by "+d.By)
-			if a.over {
+			if d.Answer == api.AnswerStepOver {
 				s.letOthers(a, "approved by "+d.By+": what #"+strconv.Itoa(a.N)+" starts")
 			}
 		}
@@ -510,10 +514,25 @@ func (s *Session) nestedAnswer(q *question, d api.Decision) (next func()) {
 	}
 }
 
-// letOthers lets what else waits of an action start, but for what joins it.
+// stepOver has no more be asked about of what is started there: by what was approved as the action, or by what joined it.
+func (s *Session) stepOver(a *action, q *question) {
+	switch {
+	case a.into, q.joins:
+	case q.kin.joined:
+		q.kin.over = true
+	default:
+		a.over = true
+	}
+	a.into = false
+}
+
+// freed says whether the person lets a kin start what it likes.
+func (k *kin) freed() bool { return k.over || k.action.over && !k.joined }
+
+// letOthers lets what else waits of an action start, as far as the person lets it start what it likes.
 func (s *Session) letOthers(a *action, rule string) {
 	for _, q := range slices.Clone(s.questions) {
-		if q.action == a && q.Subject == api.SubjectNested && !q.joins && q.state == questionOpen && len(q.execs) > 0 {
+		if q.action == a && q.Subject == api.SubjectNested && !q.joins && q.kin.freed() && q.state == questionOpen && len(q.execs) > 0 {
 			x := q.execs[0]
 			s.closeByRule(q, rule, "allow", func() { s.letNested(q, x, rule) })
 		}

@@ -82,13 +82,11 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 	a := k.action
 	a.hears(x)
 	a.attends = a.attends || x.Attends
-	a.mixed = a.mixed || s.info.Mode == api.ModeStep && (s.judge.Prints(x) || s.judge.Strays(x) || x.Common || counted && (x.File > 1 || x.Primed()))
+	a.mixed = a.mixed || s.info.Mode == api.ModeStep && (s.judge.Prints(x) || s.judge.Strays(x) || x.Common || counted && (x.File > 1 || len(x.Hears) > 0))
 	if k.covers() && len(x.Heeds) > 0 {
-		hears := x.Heeds
-		if a.outside(x, hears) {
-			hears, a.mixed = nil, true
-		}
-		k = s.roster.part(k, path.Base(x.Command.Program), hears)
+		outside := a.outside(x, x.Heeds)
+		a.mixed = a.mixed || outside
+		k = s.roster.part(k, path.Base(x.Command.Program), !outside)
 	}
 	var with gate.Allowance
 	if counted && !a.Housekeeping && a.agent == nil {

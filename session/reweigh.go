@@ -126,10 +126,15 @@ func (s *Session) letRun(a *action, rule string, then func()) {
 		}
 	}
 	s.afterEdits(func(cp *files.Checkpoint) {
-		if a.State != api.ActionHeld { // it went away meanwhile
+		verdict := api.Allow
+		if !a.person && s.info.Mode == api.ModeStep { // what the rule was about may be another by now
+			verdict, a.Rule = s.weigh(a, s.info.Mode)
+		}
+		if a.State != api.ActionHeld || verdict != api.Allow { // or it went away meanwhile
 			for _, x := range held {
 				delete(s.roster.released, procOf(x))
 			}
+			s.ask(a)
 			return
 		}
 		a.Before = cp.ID
@@ -155,7 +160,7 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		return api.Deny, api.Escape(j.Denial())
 	case x.Ours:
 		return api.Allow, "Stepbox's own program, which speaks for the agent"
-	case a.over:
+	case k.freed():
 	case a.into:
 		return api.Ask, "step into: every program of this action is held"
 	case s.info.Mode == api.ModeStep: // an answer says what is covered, and no rule

@@ -53,13 +53,15 @@ type process struct {
 // (runner/gate/mark.go). Process groups, sessions, pipes and names never tell.
 type kin struct {
 	action   *action
-	mark     uint64   // 0: it has none
-	person   bool     // a person approved it
-	children bool     // a rule allows what it starts
-	told     string   // the program of whose children alone it is, which others may tell what to do
-	hears    []uint64 // if not they themselves, but what another program of the action passes on: by what
-	single   bool     // of one program start: it is over with that, as a rule
-	empty    bool     // at the last look nobody was of it
+	mark     uint64 // 0: it has none
+	person   bool   // a person approved it
+	children bool   // a rule allows what it starts
+	told     string // the program of whose children alone it is, which others may tell what to do
+	inside   bool   // if not they themselves, but others of the action, as far as those pass on what they hear
+	joined   bool   // it joined the action, which was approved without it
+	over     bool   // the person lets it start what it likes
+	single   bool   // of one program start: it is over with that, as a rule
+	empty    bool   // at the last look nobody was of it
 }
 
 // released is a process that becomes a program of an action.
@@ -116,13 +118,13 @@ func (r *roster) give(k *kin) *kin {
 
 // part makes a kin for one program start of a kin, a program that somebody else may tell what to do:
 // what was approved doesn't cover what it starts.
-func (r *roster) part(of *kin, program string, hears []uint64) *kin {
-	return r.give(&kin{action: of.action, children: of.children, single: true, told: program, hears: hears})
+func (r *roster) part(of *kin, program string, inside bool) *kin {
+	return r.give(&kin{action: of.action, children: of.children, single: true, told: program, inside: inside, joined: of.joined, over: of.over})
 }
 
 // covers says whether what a person approved covers what this kin's processes start.
 func (k *kin) covers() bool {
-	return k.person || len(k.hears) > 0 && k.action.person && k.action.seats != nil && !k.action.relayed(k.hears)
+	return k.person || k.inside && k.action.person && k.action.seats != nil && !k.action.passesOn
 }
 
 // ownerOf is files.Owner: whose the changes of a process are. One that is held, and has no other thread, runs nothing

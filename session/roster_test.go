@@ -117,7 +117,7 @@ func TestRosterFailedStart(t *testing.T) {
 	x := exec(1, 0)
 	begin(t, r, x, &process{agent: true})
 	again := exec(1, 0)
-	part := r.part(&kin{action: &action{}}, "sh", nil)
+	part := r.part(&kin{action: &action{}}, "sh", false)
 	r.let(again, &process{proc: procOf(again), kin: part})
 	if r.fails(again.Exec) == nil || len(r.over) != 1 {
 		t.Error("a start that failed isn't known")
@@ -250,7 +250,7 @@ func TestRosterForgetsKins(t *testing.T) {
 	// A kin of one program is over with it.
 	a := &action{Action: api.Action{N: 1, State: api.ActionRunning}}
 	for pid := range 100 {
-		k := r.part(&kin{action: a}, "sh", nil)
+		k := r.part(&kin{action: a}, "sh", false)
 		begin(t, r, exec(pid+1, k.mark), &process{kin: k, action: a})
 		if r.ends(pid+1, 1) == nil || r.ends(pid+1, 1) != nil {
 			t.Fatal("a process doesn't end once")

@@ -64,6 +64,11 @@ func guards() []guard {
 		{"tracing", []rule{
 			{calls(unix.SYS_PTRACE), []condition{is(0, unix.PTRACE_ATTACH)}, notify},
 			{calls(unix.SYS_PTRACE), []condition{is(0, unix.PTRACE_SEIZE)}, notify},
+			{calls(unix.SYS_PTRACE), []condition{is(0, unix.PTRACE_TRACEME)}, notify}, // by its parent
+		}},
+		// Who gets the children of programs that it kills could have them traced. PID 1 reaps them: all but that is as asked for.
+		{"orphans", []rule{
+			{calls(unix.SYS_PRCTL), []condition{is(0, unix.PR_SET_CHILD_SUBREAPER)}, errno(0)},
 		}},
 		// Nothing that works on one's own children needs these.
 		{"injecting", []rule{

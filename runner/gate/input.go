@@ -229,21 +229,6 @@ func sameInput(e *Exec) error {
 	return nil
 }
 
-// Primed says whether something lies in the standard input of an exec that is held, so that who put it there needn't run any more; also
-// if that can't be told.
-func (e *Exec) Primed() bool {
-	if !e.input.open || e.input.own {
-		return false
-	}
-	fd, err := unix.PidfdGetfd(e.pidfd, 0, 0)
-	if err != nil {
-		return true
-	}
-	defer unix.Close(fd)
-	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
-	return err != nil || n > 0
-}
-
 // Inherits says whether a program was given more than its standard streams; also if that can't be told. It is for OnBegin.
 func (e *Exec) Inherits() bool {
 	list, err := os.ReadDir("/proc/" + strconv.Itoa(e.PID) + "/fd")

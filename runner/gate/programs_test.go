@@ -161,6 +161,9 @@ func TestTraced(t *testing.T) {
 					}
 					e.Allow()
 				}, options: Options{Reach: func(_ context.Context, r Reach) bool {
+					if r.Kind == ReachTrace { // that it is traced
+						return true
+					}
 					asked.Store(&r)
 					return may
 				}}})

@@ -116,12 +116,32 @@ func (g *Gate) readReach(n notification) (Reach, error) {
 		return r, err
 	}
 	r.Kind = ReachTrace
+	if n.Args[0] == unix.PTRACE_TRACEME {
+		return g.readTraced(r, thread)
+	}
 	target, err := thread.neighbour(int32(n.Args[1]))
 	if err != nil {
 		return r, err
 	}
 	defer target.close()
 	r.Target, err = g.party(target)
+	return r, err
+}
+
+// readTraced is of a process that would be traced by its parent, which is that of the call as long as nobody becomes
+// its parent by the death of that but the sandbox's PID 1.
+func (g *Gate) readTraced(r Reach, thread procDir) (Reach, error) {
+	s, err := thread.state()
+	if err != nil {
+		return r, err
+	}
+	parent, err := openProc(s.parent)
+	if err != nil {
+		return r, err
+	}
+	defer parent.close()
+	r.Target = r.Caller
+	r.Caller, err = g.party(parent)
 	return r, err
 }
 

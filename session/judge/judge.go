@@ -353,7 +353,7 @@ func (j *Judge) orders(x *Exec, l *looks) {
 	if !deaf { // it may read keys also where it prints
 		x.Hears = append(x.Hears, e.Outputs...)
 	}
-	if e.File != 0 && !deaf && !script { // a script is shown, and compared
+	if e.File != 0 && !deaf { // a script there is shown, and compared, but not where in it who has it open as well goes on
 		x.Hears = append(x.Hears, e.File)
 	}
 	x.Heeds = x.Feeds
@@ -439,11 +439,30 @@ func (x *Exec) Plain() bool {
 // Scripts is gate.Options.Scripts: of what isn't known to be deaf, the standard input is one, and so is what a wrapper of the
 // agent's reads before the command that is shown.
 func Scripts(e *gate.Exec, profile *policy.Profile) []string {
-	list := append(policy.Scripts(e.Argv, e.Program.Path, e.Env...), profile.Peel(e.Argv).Sources...)
+	list := slices.Concat(policy.Scripts(e.Argv, e.Program.Path, e.Env...), profile.Peel(e.Argv).Sources, searched(e))
 	if list == nil && len(e.Argv) > 0 && !policy.Deaf(started(e)) {
 		return []string{"/dev/stdin"}
 	}
 	return list
+}
+
+// searched are the files that a shell, or perl -S, looks for along PATH when its script isn't in the folder.
+func searched(e *gate.Exec) (out []string) {
+	if _, _, line := policy.Told(e.Argv); line || len(e.Argv) == 0 || !policy.IsShell(e.Program.Path) && !slices.Contains(e.Argv, "-S") {
+		return nil
+	}
+	i := slices.IndexFunc(e.Argv[1:], func(a string) bool { return !strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "+") })
+	if i < 0 || strings.Contains(e.Argv[1+i], "/") {
+		return nil
+	}
+	for _, v := range e.Env {
+		if dirs, ok := strings.CutPrefix(v, "PATH="); ok {
+			for _, dir := range strings.Split(dirs, ":") {
+				out = append(out, path.Join("/", dir, e.Argv[1+i]))
+			}
+		}
+	}
+	return out[:min(len(out), mostTried)]
 }
 
 // unseen says whether the program, or a file that it may be given as one, is one that the session made
@@ -456,7 +475,7 @@ func (j *Judge) unseen(e *gate.Exec, argv []string, program string, l *looks) bo
 	if slices.ContainsFunc(e.Files, func(f gate.File) bool { return made(f.Path) }) {
 		return true
 	}
-	scripts := policy.Scripts(argv, program)
+	scripts := slices.Concat(searched(e), policy.Scripts(argv, program))
 	for _, a := range scripts[:min(len(scripts), mostTried)] {
 		if !path.IsAbs(a) {
 			a = path.Join(e.Cwd, a)

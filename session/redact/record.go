@@ -193,14 +193,14 @@ func broken(text []byte) (lines []byte) {
 // and adds assignments, and known values that were cut off.
 func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 	out := slices.DeleteFunc(found, func(s span) bool {
-		program := bytes.HasSuffix(small[:s.from], []byte("askpass=")) // it names one that is run
-		return s.kind != "" && (program || isShown(s.kind, text[:s.from]) || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
+		program := bytes.HasSuffix(bytes.TrimRight(small[:s.from], `"'\`), []byte("askpass=")) // it names one that is run
+		return s.kind != "" && (program || leads(text[s.from:s.to]) || isShown(s.kind, text[:s.from]) || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
 	})
 	if bytes.IndexByte(text, '=') >= 0 {
 		for _, m := range rules().assignment().FindAllSubmatchIndex(text, -1) {
 			name, value := string(text[m[2]:m[3]]), string(text[m[6]:m[7]])
 			secret := option().MatchString(name) || name == strings.ToUpper(name) && api.SecretName(name)
-			if secret && plain(value) {
+			if program := strings.HasSuffix(strings.ToLower(name), "askpass"); secret && !program && plain(value) && !leads(text[m[6]:m[7]]) {
 				out = append(out, span{m[6], m[7], "value"})
 			}
 		}
@@ -216,6 +216,11 @@ func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 		}
 	}
 	return out
+}
+
+// leads says whether a value is a path, and so may be a program's.
+func leads(value []byte) bool {
+	return slices.ContainsFunc([]string{"/", "./", "../", "~/"}, func(start string) bool { return bytes.HasPrefix(value, []byte(start)) })
 }
 
 // apart says whether what comes is a word of its own to a shell, behind one that isn't an
