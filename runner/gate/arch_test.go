@@ -30,7 +30,7 @@ func TestArchitectures(t *testing.T) {
 		{"execveat", [2]int{322, 281}, nil, notify},
 		{"ptrace, attaching", [2]int{101, 117}, []uint64{16}, notify},
 		{"ptrace, seizing", [2]int{101, 117}, []uint64{0x4206}, notify},
-		{"ptrace, being traced", [2]int{101, 117}, []uint64{0}, pass},
+		{"ptrace, being traced", [2]int{101, 117}, []uint64{0}, notify},
 		{"process_vm_writev", [2]int{311, 271}, nil, eperm},
 		{"pidfd_getfd", [2]int{438, 438}, nil, eperm},
 		{"clone of a process", [2]int{56, 220}, []uint64{17}, pass},

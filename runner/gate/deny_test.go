@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -333,12 +334,28 @@ func TestDeniedWithoutFormat(t *testing.T) {
 // A debugger's child can't be brought to its end by us: its exec fails.
 func TestDeniedWhileTraced(t *testing.T) {
 	v := newVictim(t)
-	b := start(t, setup{role: "traceme", args: []string{v.path, v.ran()}, decide: denyVictim})
+	b := start(t, setup{role: "traceme", args: []string{v.path, v.ran()}, decide: denyVictim, options: Options{
+		Reach: func(_ context.Context, r Reach) bool { return r.Kind == ReachTrace }, // it may be traced
+	}})
 	b.wait()
 	if b.out.String() != "start EACCES\n" || b.err.String() != because {
 		t.Errorf("it said %q and %q", b.out.String(), b.err.String())
 	}
 	v.spared(t)
+}
+
+// Nobody is traced by a parent that the owner doesn't let.
+func TestTracedByItsParent(t *testing.T) {
+	b := start(t, setup{role: "traceme", args: []string{"/bin/echo", "hello"}, options: Options{Reach: func(_ context.Context, r Reach) bool {
+		if r.Kind != ReachTrace || r.Target.Ancestors[0].PID != r.Caller.PID {
+			t.Errorf("asked about %+v", r)
+		}
+		return false
+	}}})
+	b.wait()
+	if b.out.String() != "start EPERM\n" {
+		t.Errorf("it said %q", b.out.String())
+	}
 }
 
 // Answers that are held hold a denied program too, wherever it has got to.
