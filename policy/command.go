@@ -158,9 +158,7 @@ func readsInput(g *program, args []word) bool {
 			return true
 		case t == "--":
 			return i+1 == len(args)
-		case i == 0 && (t == "--version" || t == "--help"): // it says that, and ends
-			return false
-		case !strings.HasPrefix(t, "-"):
+		case !strings.HasPrefix(t, "-"), t == "--version", t == "--help": // it says that, and ends
 			return false
 		case slices.Contains(g.Values, t):
 			if !slices.Contains(g.Flags, t) { // flags there: harmless values

@@ -285,15 +285,7 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 	if s.most, err = leftTasks(s.spec.Limits.Pids, s.holder.PID); err != nil {
 		return err
 	}
-	program := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits(), Sockets: sockets}
-	if program.Common = s.common(); program.Common != "" {
-		for _, own := range []string{s.spec.Workspace, s.spec.Outer} {
-			if own != "" && !strings.HasPrefix(program.Common+"/", own+"/") {
-				program.Own = append(program.Own, own)
-			}
-		}
-	}
-	if err := sendProgram(control, program, s.heir.Alive); err != nil {
+	if err := sendProgram(control, s.program(sockets), s.heir.Alive); err != nil {
 		return err
 	}
 	var outer *box.Outer
@@ -347,21 +339,7 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 	if err != nil {
 		return err
 	}
-	if s.eachItsMemory() {
-		s.box.Notes = append(s.box.Notes, s.boundShared(ctx))
-	}
-	if !pid1.MemoryGuard() {
-		s.box.Notes = append(s.box.Notes, memoryOpen)
-	}
-	if s.spec.Home != "" && s.spec.HomeUpper == "" && s.common() == "" {
-		s.box.Notes = append(s.box.Notes, homeMeets)
-	}
-	if !box.HasCgroups() {
-		s.box.Notes = append(s.box.Notes, noCgroups)
-	}
-	if s.most != 0 {
-		s.box.Notes = append(s.box.Notes, fmt.Sprintf("your own limit (ulimit -u) leaves the sandbox %d processes and threads, fewer than --pids allows", s.most))
-	}
+	s.box.Notes = append(s.box.Notes, s.weaker(ctx)...)
 	undo.add(func() {
 		s.box.Kill()
 		s.thawForGood()
@@ -369,6 +347,37 @@ func (s *Sandbox) makeBox(ctx context.Context, sockets []string, guarded func() 
 		s.box.Terminal.Close()
 	})
 	return nil
+}
+
+// program is what PID 1 starts.
+func (s *Sandbox) program(sockets []string) pid1.Program {
+	out := pid1.Program{Argv: s.spec.Argv, Env: s.spec.Env, Cwd: s.spec.Cwd, Rlimits: s.rlimits(), Sockets: sockets, Common: s.common()}
+	for _, own := range []string{s.spec.Workspace, s.spec.Outer} {
+		if own != "" && !strings.HasPrefix(out.Common+"/", own+"/") {
+			out.Own = append(out.Own, own)
+		}
+	}
+	return out
+}
+
+// weaker is what protects less than usual here, in words.
+func (s *Sandbox) weaker(ctx context.Context) (notes []string) {
+	if s.eachItsMemory() {
+		notes = append(notes, s.boundShared(ctx))
+	}
+	if !pid1.MemoryGuard() {
+		notes = append(notes, memoryOpen)
+	}
+	if s.spec.Home != "" && s.spec.HomeUpper == "" && s.common() == "" {
+		notes = append(notes, homeMeets)
+	}
+	if !box.HasCgroups() {
+		notes = append(notes, noCgroups)
+	}
+	if s.most != 0 {
+		notes = append(notes, fmt.Sprintf("your own limit (ulimit -u) leaves the sandbox %d processes and threads, fewer than --pids allows", s.most))
+	}
+	return notes
 }
 
 // common is the home where other sandboxes have it too, "" where none can. Below /tmp it can't be told from that.

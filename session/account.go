@@ -472,7 +472,7 @@ func (s *Session) own(a *action, t files.Told) {
 	}
 	a.Files, a.Added, a.Removed, a.Effects = len(t.Changed), t.Added, t.Removed, t.Effects
 	switch {
-	case len(t.Changed) == 0 || a.Review == api.ReviewOpen || a.Review == api.ReviewKept && t.To <= a.keptTo:
+	case len(t.Changed) == 0 || a.reviewed(t.To):
 	case a.Review == api.ReviewRolledBack: // before it was told
 		a.Reviewed = cmp.Or(a.Reviewed, api.ReviewOpen)
 	default:
@@ -480,6 +480,11 @@ func (s *Session) own(a *action, t files.Told) {
 			s.fail(err)
 		}
 	}
+}
+
+// reviewed says whether what an action changed until a checkpoint waits for a review already, or was kept.
+func (a *action) reviewed(until int64) bool {
+	return a.Review == api.ReviewOpen || a.Review == api.ReviewKept && until <= a.keptTo
 }
 
 // grow counts what an ended action's processes have changed by now, and asks

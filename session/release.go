@@ -82,7 +82,7 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 	a := k.action
 	a.hears(x)
 	a.attends = a.attends || x.Attends
-	a.mixed = a.mixed || s.info.Mode == api.ModeStep && (s.judge.Prints(x) || s.judge.Strays(x) || x.Common || counted && (x.File > 1 || len(x.Hears) > 0))
+	a.mixed = a.mixed || s.info.Mode == api.ModeStep && s.said(x, counted)
 	if k.covers() && len(x.Heeds) > 0 {
 		outside := a.outside(x, x.Heeds)
 		a.mixed = a.mixed || outside
@@ -93,6 +93,13 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 		with = gate.HoldExit // its end waits for the checkpoint after it
 	}
 	s.let(x, &process{kin: k, action: a, profile: a.profile, leader: counted, agent: counted && a.agent != nil}, rule, with, also...)
+}
+
+// said says whether others may have said what a program makes, and where, the agent too though it sleeps meanwhile. The action
+// waits for its end when it is counted: then the agent has started it.
+func (s *Session) said(x *judge.Exec, counted bool) bool {
+	given := counted && (x.File > 1 || len(x.Hears) > 0)
+	return given || x.Common || s.judge.Prints(x) || s.judge.Strays(x)
 }
 
 // let records that a program runs, and lets it: it is made ready while that is
@@ -110,7 +117,7 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 	exec := p.exec
 	recorded := s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 	mark := s.roster.let(x, p)
-	step, from := s.info.Mode == api.ModeStep, s.roster.released[procOf(x)]
+	step, becomes := s.info.Mode == api.ModeStep, s.roster.released[procOf(x)].begins
 	if step && mark != 0 { // it is judged by itself: nothing that others gave it may outlive that
 		with |= gate.Unfiltered
 	}
@@ -130,10 +137,8 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 				return err
 			}
 		}
-		p.inherits = step && p.leader && x.Inherits() // nobody else has it until it begins
-		if from != nil {
-			from.began.Store(true)
-		}
+		p.inherits = step && p.leader && gate.Inherits(x.PID) // nobody else has it until it begins
+		becomes()
 		s.loop.Submit(func() { s.began(x.Exec) })
 		return nil
 	})

@@ -290,11 +290,7 @@ func (s *Session) goOn() {
 		events = append(events, s.line.Event(p.found, 0))
 	}
 	s.record(nil, events...)
-	for _, a := range s.actions.all {
-		if a.untold || p.asks(s.info.Mode) && a.Review == api.ReviewOpen && !a.apart() {
-			s.goesOnWith(a)
-		}
-	}
+	s.goesOnWith(s.actions.all)
 	s.note(p.Session.Live(), "%s", p.said(s.info.Runs()))
 	for _, words := range append(p.gitWords, p.Words...) {
 		s.note(true, "%s", words)
@@ -317,10 +313,18 @@ func (p *past) asks(now api.Mode) bool {
 	return p.Session.Mode == api.ModeStep && now == api.ModeStep
 }
 
-// goesOnWith takes up an action of before the end: what it changed, if that isn't known yet, and what
+// goesOnWith takes up the actions of before the end: what they changed, if that isn't known yet, and what
 // the person is to be asked about it.
-func (s *Session) goesOnWith(a *action) {
+func (s *Session) goesOnWith(all []*action) {
 	asks := s.past.asks(s.info.Mode)
+	for _, a := range all {
+		if a.untold || asks && a.Review == api.ReviewOpen && !a.apart() {
+			s.takesUp(a, asks)
+		}
+	}
+}
+
+func (s *Session) takesUp(a *action, asks bool) {
 	s.edits++
 	s.told(a, func(t files.Told) {
 		if a.untold {

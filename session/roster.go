@@ -70,6 +70,13 @@ type released struct {
 	began atomic.Bool // it has: set before its first instruction
 }
 
+// begins notes that it has; nil is one of no action.
+func (r *released) begins() {
+	if r != nil {
+		r.began.Store(true)
+	}
+}
+
 // marks is what a roster needs of the sandbox; see runner.Sandbox.
 type marks interface {
 	Marks() map[uint64]int

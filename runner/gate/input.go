@@ -176,11 +176,6 @@ func numberOf(device uint64) int {
 	return int(minor&0xff | major<<8 | (minor&^0xff)<<12)
 }
 
-// IsTerminal says whether one of some [Exec.Terminals] and [Exec.Input] is one of the former.
-func IsTerminal(list []uint64) bool {
-	return slices.ContainsFunc(list, func(n uint64) bool { return n&ofTerminals != 0 })
-}
-
 // unseen stands for the session's own terminal as long as no program has begun.
 const unseen = -1
 
@@ -229,9 +224,10 @@ func sameInput(e *Exec) error {
 	return nil
 }
 
-// Inherits says whether a program was given more than its standard streams; also if that can't be told. It is for OnBegin.
-func (e *Exec) Inherits() bool {
-	list, err := os.ReadDir("/proc/" + strconv.Itoa(e.PID) + "/fd")
+// Inherits says whether a process has more than its standard streams; also if that can't be told. For OnBegin it is what
+// the program was given.
+func Inherits(pid int) bool {
+	list, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
 	return err != nil || slices.ContainsFunc(list, func(fd os.DirEntry) bool {
 		n, err := strconv.Atoi(fd.Name())
 		return err != nil || n > 2

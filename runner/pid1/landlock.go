@@ -42,24 +42,12 @@ func guard(common string, own []string) error {
 	}
 	ruleset := int(fd)
 	defer unix.Close(ruleset)
-	entries, err := os.ReadDir("/")
+	granted, err := grants(common, own, rights)
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		if entry.Name() == "proc" || !entry.IsDir() {
-			continue // a link among them leads to another of them
-		}
-		dir, granted := "/"+entry.Name(), uint64(rights)
-		if dir == common || strings.HasPrefix(common, dir+"/") {
-			granted &^= unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
-		}
-		if err := allowBeneath(ruleset, dir, granted); err != nil {
-			return fmt.Errorf("cannot leave %q writable: %w", dir, err)
-		}
-	}
-	for _, dir := range own {
-		if err := allowBeneath(ruleset, dir, rights); err != nil {
+	for dir, may := range granted {
+		if err := allowBeneath(ruleset, dir, may); err != nil {
 			return fmt.Errorf("cannot leave %q writable: %w", dir, err)
 		}
 	}
@@ -67,6 +55,28 @@ func guard(common string, own []string) error {
 		return fmt.Errorf("cannot apply a Landlock ruleset: %w", e)
 	}
 	return nil
+}
+
+// grants are the folders that stay writable, with the rights in each.
+func grants(common string, own []string, rights uint64) (map[string]uint64, error) {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]uint64)
+	for _, entry := range entries {
+		if entry.Name() == "proc" || !entry.IsDir() {
+			continue // a link among them leads to another of them
+		}
+		dir := "/" + entry.Name()
+		if out[dir] = rights; strings.HasPrefix(common+"/", dir+"/") {
+			out[dir] &^= unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
+		}
+	}
+	for _, dir := range own {
+		out[dir] = rights
+	}
+	return out, nil
 }
 
 // allowBeneath adds a rule that grants rights on a folder and all in it.

@@ -77,10 +77,11 @@ type Accountant struct {
 // were.
 type glance struct {
 	list   []runner.Activity
-	owners []owner
+	owners []whose
 }
 
-type owner struct {
+// whose says so of a process.
+type whose struct {
 	n      int // of the action
 	became func() bool
 }
@@ -119,7 +120,7 @@ func look(list []runner.Activity, of Owner) *glance {
 	if list == nil {
 		return nil
 	}
-	g := &glance{list, make([]owner, len(list))}
+	g := &glance{list, make([]whose, len(list))}
 	for i, p := range list {
 		g.owners[i].n, g.owners[i].became = of(p)
 	}

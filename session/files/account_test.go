@@ -71,13 +71,13 @@ func TestRan(t *testing.T) {
 	p := func(pid int, did string) runner.Activity {
 		return runner.Activity{Process: runner.Process{PID: pid, Start: 1}, Threads: map[int]string{pid: did}}
 	}
-	of := func(list ...int) (all []owner) {
+	of := func(list ...int) (all []whose) {
 		for _, n := range list {
-			all = append(all, owner{n: n})
+			all = append(all, whose{n: n})
 		}
 		return all
 	}
-	held := func(became bool) []owner { return []owner{{n: a, became: func() bool { return became }}} }
+	held := func(became bool) []whose { return []whose{{n: a, became: func() bool { return became }}} }
 	running := p(1, "1")
 	running.Running = true
 	again := p(1, "1")

@@ -446,23 +446,38 @@ func Scripts(e *gate.Exec, profile *policy.Profile) []string {
 	return list
 }
 
+// mostDirs is how many folders of PATH are searched for a script.
+const mostDirs = 64
+
 // searched are the files that a shell, or perl -S, looks for along PATH when its script isn't in the folder.
 func searched(e *gate.Exec) (out []string) {
-	if _, _, line := policy.Told(e.Argv); line || len(e.Argv) == 0 || !policy.IsShell(e.Program.Path) && !slices.Contains(e.Argv, "-S") {
+	name := bareScript(e)
+	i := slices.IndexFunc(e.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
+	if name == "" || i < 0 {
 		return nil
 	}
-	i := slices.IndexFunc(e.Argv[1:], func(a string) bool { return !strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "+") })
-	if i < 0 || strings.Contains(e.Argv[1+i], "/") {
-		return nil
-	}
-	for _, v := range e.Env {
-		if dirs, ok := strings.CutPrefix(v, "PATH="); ok {
-			for _, dir := range strings.Split(dirs, ":") {
-				out = append(out, path.Join("/", dir, e.Argv[1+i]))
-			}
+	for dir := range strings.SplitSeq(strings.TrimPrefix(e.Env[i], "PATH="), ":") {
+		if out = append(out, path.Join("/", dir, name)); len(out) == mostDirs {
+			break
 		}
 	}
-	return out[:min(len(out), mostTried)]
+	return out
+}
+
+// bareScript is a script that is given by its name alone to a program that searches for it; "" for none.
+func bareScript(e *gate.Exec) string {
+	if _, _, line := policy.Told(e.Argv); line || !policy.IsShell(e.Program.Path) && !slices.Contains(e.Argv, "-S") {
+		return ""
+	}
+	for _, a := range e.Argv[min(1, len(e.Argv)):] {
+		switch {
+		case strings.Contains(a, "/"):
+			return ""
+		case a != "" && a[0] != '-' && a[0] != '+':
+			return a
+		}
+	}
+	return ""
 }
 
 // unseen says whether the program, or a file that it may be given as one, is one that the session made
@@ -475,8 +490,8 @@ func (j *Judge) unseen(e *gate.Exec, argv []string, program string, l *looks) bo
 	if slices.ContainsFunc(e.Files, func(f gate.File) bool { return made(f.Path) }) {
 		return true
 	}
-	scripts := slices.Concat(searched(e), policy.Scripts(argv, program))
-	for _, a := range scripts[:min(len(scripts), mostTried)] {
+	scripts := policy.Scripts(argv, program)
+	for _, a := range append(scripts[:min(len(scripts), mostTried)], searched(e)...) {
 		if !path.IsAbs(a) {
 			a = path.Join(e.Cwd, a)
 		}
