@@ -319,12 +319,7 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 		s.record(nil, s.actionEvent(a, "ended"))
 		return
 	}
-	if exit != nil && a.Reason == "" {
-		if why := s.starvation(exit.Code, exit.Signal); why != "" {
-			s.endedByLimit(a, why)
-			s.note(true, "#%d is ended: %s", a.N, why)
-		}
-	}
+	s.limitEnded(a, exit)
 	ended := time.Now().UTC()
 	done := func(cp *files.Checkpoint, err error) {
 		if err != nil || a.State != api.ActionRunning {
@@ -353,6 +348,17 @@ func (s *Session) finish(a *action, exit *api.Exit) {
 	}
 	a.exiting = true
 	s.checkpoint(done)
+}
+
+// limitEnded says of an action that has exited so that it was a limit that ended it.
+func (s *Session) limitEnded(a *action, exit *api.Exit) {
+	if exit == nil || a.Reason != "" {
+		return
+	}
+	if why := s.starvation(exit.Code, exit.Signal); why != "" {
+		s.endedByLimit(a, why)
+		s.note(true, "#%d is ended: %s", a.N, why)
+	}
 }
 
 // recordEnd records the end of an action whose changes are known.

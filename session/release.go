@@ -124,18 +124,8 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 	x.OnBegin(func() error {
 		// On the gate's goroutine; the process stands before its first
 		// instruction and is its only thread.
-		if mark != 0 {
-			if err := gate.SetMark(x.PID, mark); err != nil {
-				return err
-			}
-		}
-		if err := recorded(); err != nil {
-			return errors.New(whyUnrecorded)
-		}
-		if step {
-			if err := s.judge.Unwritten(x); err != nil {
-				return err
-			}
+		if err := s.mayBegin(x, mark, step, recorded); err != nil {
+			return err
 		}
 		p.inherits = step && p.leader && gate.Inherits(x.PID) // nobody else has it until it begins
 		becomes()
@@ -143,6 +133,22 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 		return nil
 	})
 	x.Allow(with)
+}
+
+// mayBegin gives a program that stands in its process its mark, if that isn't 0, and says whether it may run: it is recorded by then.
+func (s *Session) mayBegin(x *judge.Exec, mark uint64, step bool, recorded func() error) error {
+	if mark != 0 {
+		if err := gate.SetMark(x.PID, mark); err != nil {
+			return err
+		}
+	}
+	if err := recorded(); err != nil {
+		return errors.New(whyUnrecorded)
+	}
+	if !step {
+		return nil
+	}
+	return s.judge.Unwritten(x)
 }
 
 // refuse records that programs were denied and then tells them.

@@ -189,7 +189,7 @@ func (e *Exec) Same() error {
 	if e.closed {
 		return nil
 	}
-	if err := e.unchanged(); err != nil || !e.covered.Load() {
+	if err := e.Unchanged(); err != nil || !e.covered.Load() {
 		return err
 	}
 	return e.sameFiles()

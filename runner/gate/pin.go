@@ -239,8 +239,9 @@ func (e *Exec) digestContents(devices bool) (sum [32]byte) {
 	return sum
 }
 
-// unchanged says what about the files of an exec is no longer as it was shown.
-func (e *Exec) unchanged() error {
+// Unchanged says what about the files of an exec is no longer as it was shown, by their content where the agent can write them, if the
+// exec is decided by that. It is for OnBegin.
+func (e *Exec) Unchanged() error {
 	files := make([]*file, 0, len(e.image.files)+1+len(e.scripts))
 	for i := range e.image.files {
 		files = append(files, &e.image.files[i])

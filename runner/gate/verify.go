@@ -48,7 +48,7 @@ func (e *Exec) verifyImage() error {
 	if err := unarranged(e); err != nil {
 		return err
 	}
-	return e.unchanged()
+	return e.Unchanged()
 }
 
 // verifyMapped compares the files that a new image consists of: its program and
@@ -215,10 +215,6 @@ func (e *Exec) sameFiles() error {
 	}
 	return nil
 }
-
-// Unchanged says that the files of the exec are as they were shown, by their content where the agent can write them. It is
-// for OnBegin.
-func (e *Exec) Unchanged() error { return e.unchanged() }
 
 // Stands says that the path of the program leads to the file that was loaded, and that of its dynamic linker. It is for OnBegin.
 func (e *Exec) Stands() error {
