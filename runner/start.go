@@ -382,7 +382,8 @@ func (s *Sandbox) weaker(ctx context.Context) (notes []string) {
 
 // common is the home where other sandboxes have it too, "" where none can. Below /tmp it can't be told from that.
 func (s *Sandbox) common() string {
-	if s.spec.Home == "" || s.spec.HomeUpper != "" || strings.HasPrefix(s.spec.HomeTarget, "/tmp/") {
+	temporary := strings.HasPrefix(s.spec.HomeTarget, "/tmp/") || strings.HasPrefix(s.spec.HomeTarget, "/var/tmp/") // the same there
+	if s.spec.Home == "" || s.spec.HomeUpper != "" || temporary {
 		return ""
 	}
 	return s.spec.HomeTarget
