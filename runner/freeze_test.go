@@ -340,7 +340,7 @@ func TestFreezeHolds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
-			r.handler.Gate.Exec = func(e *gate.Exec) { e.Allow(c.with) }
+			r.handler.Gate.Exec, r.handler.Gate.Reach = func(e *gate.Exec) { e.Allow(c.with) }, byItsParent
 			compile(t, r.project, "still")
 			run := r.start("./still", c.role, strconv.Itoa(c.n))
 			run.withoutFreezer()
@@ -360,10 +360,14 @@ func TestFreezeHolds(t *testing.T) {
 	}
 }
 
+// byItsParent lets all be traced.
+func byItsParent(context.Context, gate.Reach) bool { return true }
+
 // TestFreezeOutlivesTracer: who was traced by a process that is killed in a freeze
 // doesn't run.
 func TestFreezeOutlivesTracer(t *testing.T) {
 	r := newRig(t)
+	r.handler.Gate.Reach = byItsParent
 	compile(t, r.project, "still")
 	run := r.start("/bin/sh", "-c", "./still tracer 2; cat")
 	run.withoutFreezer()
