@@ -406,7 +406,7 @@ func (s *Session) askReview(a *action, t files.Told) {
 // is such a command: something else is about to start, and may obey what they wrote. They stand meanwhile.
 func (s *Session) askRunning() (asks bool) {
 	for _, a := range s.actions.alive() {
-		if !a.untoldOf() {
+		if !a.hasMore() {
 			continue
 		}
 		asks = true
@@ -427,8 +427,8 @@ func (s *Session) askRunning() (asks bool) {
 	return asks
 }
 
-// untoldOf says whether the action runs and has changed what nobody has looked at.
-func (a *action) untoldOf() bool {
+// hasMore says whether the action runs and has changed more than was looked at.
+func (a *action) hasMore() bool {
 	n := len(a.spans)
 	return a.State == api.ActionRunning && n > 0 && a.spans[n-1].To > a.toldTo
 }
