@@ -204,13 +204,13 @@ func Whose(alive []Command, ran map[int]bool, now time.Time, strict bool) (their
 		return may, nil
 	}
 	if waited {
-		return told(alive, theirs), nil
+		return byShell(alive, theirs), nil
 	}
 	return nil, may
 }
 
-// told are those of some commands that the agent's own program hasn't started by itself; if there are none, all.
-func told(alive []Command, some []int) []int {
+// byShell are those of some commands that the agent's own program hasn't started by itself; if there are none, all.
+func byShell(alive []Command, some []int) []int {
 	var out []int
 	for _, c := range alive {
 		if !c.Itself && slices.Contains(some, c.N) {
