@@ -55,8 +55,8 @@ var relays = []string{"script", "unbuffer", "rlwrap", "sudo", "su", "xvfb-run"}
 
 // alsoReads says of a shell's argument that it has that go on with its input after the script that it is given.
 func alsoReads(arg string) bool {
-	short := len(arg) > 1 && len(arg) < 10 && (arg[0] == '-' || arg[0] == '+') && arg[1] != '-'
-	return short && strings.ContainsAny(arg, "sC") || strings.HasPrefix(arg, "--init-command")
+	short := len(arg) > 1 && (arg[0] == '-' || arg[0] == '+') && letters(arg[1:])
+	return short && strings.ContainsAny(arg, "sC") || strings.HasPrefix(arg, "--init-command") || strings.HasSuffix(arg, "stdin") // -o stdin, --shin-stdin
 }
 
 // takesInput says whether an argument has a program take in its standard input.

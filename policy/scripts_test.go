@@ -74,7 +74,7 @@ func TestDeaf(t *testing.T) {
 		line, program string
 		want          bool
 	}{
-		{"bash -c ls", "/usr/bin/bash", true}, {"bash x.sh", "", true}, {"sh", "", false}, {"bash -s", "", false}, {"sh /dev/stdin", "", false}, {"x -c ls", "/usr/bin/bash", false},
+		{"bash -c ls", "/usr/bin/bash", true}, {"bash x.sh", "", true}, {"sh", "", false}, {"bash -s", "", false}, {"bash +s x.sh", "", false}, {"dash -eeeeeeeeees -c /bin/true", "", false}, {"dash -o stdin -c /bin/true", "", false}, {"node -e 1 -i", "", false}, {"sh /dev/stdin", "", false}, {"x -c ls", "/usr/bin/bash", false},
 		{"python3 x.py", "/usr/bin/python3.12", true}, {"python3 -c x", "", true}, {"python3 -m pytest -q", "", true}, {"python3 -mpip", "", true},
 		{"python3 -m code", "", false}, {"python3 -mpdb x.py", "", false}, {"python3 -m mine", "", false}, {"python3 -i x.py", "", false}, {"python3 -", "", false},
 		{"node x.js", "", true}, {"node --inspect x.js", "", false}, {"node inspect x.js", "", false}, {"perl -de 0", "", false}, {"perl -pi -e x f", "", true}, {"php -d a=b x.php", "", true},
