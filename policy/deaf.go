@@ -9,7 +9,8 @@ import (
 // deaf are programs that start others, and none because of what they read from their standard input or
 // terminal. A program that isn't known to be deaf may be told there what to run.
 var deaf = []string{
-	"cat", "cut", "diff", "grep", "egrep", "fgrep", "head", "ls", "rg", "sort", "tail", "tee", "tr", "uniq", "wc", // these start none
+	"cat", "chmod", "cp", "cut", "diff", "grep", "egrep", "fgrep", "head", "ln", "ls", "mkdir", "mv", "rg", "rm", "rmdir", "sort", "tail", "tee",
+	"touch", "tr", "uniq", "wc", // these start none
 	"git", "find", "tar", "make", "gmake", "ninja", "meson", "cmake", "ctest", "pkg-config", "cargo", "rustc", "rustdoc", "go", "javac", "kotlinc",
 	"cc", "c++", "gcc", "g++", "clang", "clang++", "collect2", "ld", "ld.bfd", "ld.gold", "lld", "mold", "dpkg-architecture",
 }
@@ -35,12 +36,12 @@ func deafAs(name string, argv []string) bool {
 		return len(argv) > 0 && !strings.HasPrefix(argv[0], "-") && Deaf(argv, "")
 	case g.Shell:
 		_, given, file, unsure := shellArgs(args)
-		return !unsure && (given || len(file) > 0 && !isInput(file[0].text)) && !slices.ContainsFunc(argv, alsoReads)
+		return !unsure && (given || len(file) > 0 && !isInput(file[0].text)) && g.quiet(args)
 	case slices.ContainsFunc(argv, takesInput), slices.Contains(relays, name):
 		return false
 	case g.Interpreter:
 		m := givenTo(g, args).module
-		return !readsInput(g, args) && !interacts(name, g, args) && (m == "" || slices.Contains(deafModules, m))
+		return !readsInput(g, args) && g.quiet(args) && (m == "" || slices.Contains(deafModules, m))
 	case g.Runs != nil && len(g.Runs.After) == 0:
 		return !g.Runs.Input
 	}
@@ -53,10 +54,59 @@ func deafAs(name string, argv []string) bool {
 // relays are wrappers that give what they read to what they start, at a terminal of their own.
 var relays = []string{"script", "unbuffer", "rlwrap", "sudo", "su", "xvfb-run"}
 
-// alsoReads says of a shell's argument that it has that go on with its input after the script that it is given.
-func alsoReads(arg string) bool {
-	short := len(arg) > 1 && (arg[0] == '-' || arg[0] == '+') && letters(arg[1:])
-	return short && strings.ContainsAny(arg, "sC") || strings.HasPrefix(arg, "--init-command") || strings.HasSuffix(arg, "stdin") // -o stdin, --shin-stdin
+// quiet says whether the options of a shell or an interpreter are all known to leave it obeying nothing but the program that it is given.
+func (p *program) quiet(args []word) bool {
+	given := false // by an option: others may follow
+	for i := 0; i < len(args); i++ {
+		arg := args[i].text
+		if arg == "--" {
+			return true
+		}
+		if len(arg) < 2 || arg[0] != '-' && arg[0] != '+' {
+			if given {
+				continue
+			}
+			return arg != "inspect" && arg != "debug" // node's
+		}
+		known, program, takes := p.option(arg)
+		if takes && p.Shell {
+			known = known && i+1 < len(args) && slices.Contains(p.Quiet, "-o "+args[i+1].text)
+		}
+		switch {
+		case !known:
+			return false
+		case program && p.Apart:
+			return true
+		case takes:
+			i++
+		}
+		given = given || program
+	}
+	return true
+}
+
+// option says of one of these arguments whether it is quiet, whether it gives a program, and whether it takes the next
+// argument.
+func (p *program) option(arg string) (known, program, takes bool) {
+	if name, _, attached := strings.Cut(arg, "="); strings.HasPrefix(arg, "--") {
+		value := slices.Contains(p.Values, name)
+		return slices.ContainsFunc(p.Quiet, func(q string) bool {
+			begin, open := strings.CutSuffix(q, "*")
+			return name == q || open && strings.HasPrefix(name, begin)
+		}), value && !slices.Contains(p.Flags, name), value && !attached
+	}
+	for i := 1; i < len(arg); i++ {
+		opt, last := "-"+arg[i:i+1], i+1 == len(arg)
+		switch {
+		case p.Shell && arg[i] == 'o' && last:
+			return true, false, true
+		case len(p.Quiet) == 0 || !strings.Contains(p.Quiet[0], opt[1:]):
+			return false, false, false
+		case slices.Contains(p.Values, opt): // the rest is its value
+			return true, !slices.Contains(p.Flags, opt), last
+		}
+	}
+	return true, false, false
 }
 
 // takesInput says whether an argument has a program take in its standard input.
@@ -70,10 +120,7 @@ func takesInput(arg string) bool {
 
 // given is what an interpreter is given to run: a module, a name, or neither if the program itself is among
 // its arguments, or comes by its input.
-type given struct {
-	options      []string // before that
-	module, name string
-}
+type given struct{ module, name string }
 
 // givenTo takes an interpreter's arguments apart as far as its program.
 func givenTo(g *program, args []word) (out given) {
@@ -92,38 +139,13 @@ func givenTo(g *program, args []word) (out given) {
 				out.module = args[i+1].text
 			}
 			return out
-		case slices.Contains(g.Values, opt) && !slices.Contains(g.Flags, opt): // node -e PROGRAM -i
-			for _, a := range args[min(i+2, len(args)):] {
-				if strings.HasPrefix(a.text, "-") {
-					out.options = append(out.options, a.text)
-				}
-			}
+		case slices.Contains(g.Values, opt) && !slices.Contains(g.Flags, opt):
 			return out
 		case slices.Contains(g.Values, opt):
 			i++
-		case len(opt) > 2 && opt[1] != '-' && slices.Contains(g.Values, opt[:2]): // its value attached
-		default:
-			out.options = append(out.options, opt)
 		}
 	}
 	return out
-}
-
-// interacts says whether an interpreter, which is called so, goes on with its input after its program, or lets
-// that be debugged.
-func interacts(name string, g *program, args []word) bool {
-	to := givenTo(g, args)
-	return to.name == "inspect" || to.name == "debug" || slices.ContainsFunc(to.options, func(opt string) bool { // node's
-		switch {
-		case strings.HasPrefix(opt, "--"):
-			return opt == "--interactive" || strings.HasPrefix(opt, "--inspect")
-		case strings.HasPrefix(name, "perl"): // -i edits files in place
-			return strings.Contains(opt, "d")
-		case strings.HasPrefix(name, "php"):
-			return strings.Contains(opt, "a")
-		}
-		return strings.Contains(opt, "i")
-	})
 }
 
 // interpreted is the program that an interpreter is given by its name, and whether that is one of a module,

@@ -25,6 +25,11 @@ type program struct {
 	// Interpreter says that it reads a program from its input when it has no
 	// operand.
 	Interpreter bool `yaml:"interpreter"`
+	// Quiet are the options with which a shell or an interpreter obeys nothing but the program that it is given: letters, long
+	// options and what those begin with (--max-*), and settings of a shell's (-o NAME). Of others that isn't known.
+	Quiet []string `yaml:"quiet"`
+	// Apart says that what follows the program isn't its options, however that was given.
+	Apart bool `yaml:"apart"`
 	// Stem says that another program by the name stem-WORD is this one with
 	// WORD as its first argument.
 	Stem bool `yaml:"stem"`

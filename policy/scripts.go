@@ -78,7 +78,7 @@ func ReadsInput(argv []string, program string) bool {
 			if _, has, file, _ := shellArgs(r.args); !has && (len(file) == 0 || isInput(file[0].text)) {
 				return true
 			}
-		case r.g.Interpreter && (readsInput(r.g, r.args) || interacts(called[len(called)-1], r.g, r.args)):
+		case r.g.Interpreter && (readsInput(r.g, r.args) || !r.g.quiet(r.args)):
 			return true
 		case r.g.Runs != nil && r.g.Runs.Input, slices.ContainsFunc(called, obeysInput(argv[1:])):
 			return true

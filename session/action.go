@@ -30,7 +30,6 @@ type action struct {
 	into     bool            // hold each program that it starts
 	over     bool            // the person lets it start what it likes
 	keeps    bool            // what it changes was approved with it
-	passesOn bool            // a program of it may pass on what comes from outside
 	becomes  bool            // an agent's own process becomes another program, and that the agent
 	agent    *policy.Profile // it is another agent, which then is a root of its own
 	doubt    string          // why it isn't of the action that it looks to be of
@@ -43,7 +42,6 @@ type action struct {
 	untold   bool         // it has ended, and what it changed is being found out: nobody is told before
 	proc     proc         // where it formed
 	beside   bool         // another has begun since
-	attends  bool         // a program of it may take orders from the session's own terminal
 	mixed    bool         // the agent may have made some of its changes, or said where they go or what they are
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it
@@ -100,16 +98,13 @@ func (a *action) alive() bool {
 type seat struct {
 	proc
 	pgid          int
-	stdin, stdout uint64   // inodes of the pipes that they are, else 0
-	inputs        []uint64 // what it is given that others can write to while it runs: inodes, and its terminal
+	stdin, stdout uint64 // inodes of the pipes that they are, else 0
+	input         uint64 // what it reads that others can write to while it runs: an inode, else 0
 	line          string
 }
 
 func seatOf(x *judge.Exec) seat {
-	return seat{
-		proc: procOf(x), pgid: x.PGID, stdin: x.Stdin, stdout: x.Stdout, line: x.Command.Line,
-		inputs: slices.Concat(x.Hears, x.Outputs),
-	}
+	return seat{proc: procOf(x), pgid: x.PGID, stdin: x.Stdin, stdout: x.Stdout, input: x.Input, line: x.Command.Line}
 }
 
 // sit gives an exec its seat. Programs that nobody holds come in any order; a shell
@@ -119,26 +114,11 @@ func (a *action) sit(x *judge.Exec) {
 	slices.SortStableFunc(a.seats, func(m, n seat) int { return m.forked(n.proc) })
 }
 
-// fedFromOutside says whether a program of an action runs what it is told by way of what the
-// action got from who started it: on its standard input, or in the place of a script.
-func (a *action) fedFromOutside(x *judge.Exec) bool { return a.outside(x, x.Feeds) }
-
-// hears notes that a program of the action begins which may pass on to others what comes from outside: by a pipe,
-// a file or a terminal of its own.
-func (a *action) hears(x *judge.Exec) {
-	a.passesOn = a.passesOn || x.Relays && a.outside(x, x.Hears)
-}
-
-// outside says whether a program is told by what the action didn't make for itself: by what the
-// action got from who started it, or what whoever finds it can write to. Of one that has ended it isn't known any more
-// what it got.
-func (a *action) outside(x *judge.Exec, by []uint64) bool {
-	if a.seats == nil {
-		return len(by) > 0
-	}
-	return x.Common && slices.Contains(by, x.Input) || x.File != 0 && slices.Contains(by, x.File) || slices.ContainsFunc(a.seats, func(m seat) bool {
-		return slices.ContainsFunc(m.inputs, func(from uint64) bool { return slices.Contains(by, from) })
-	})
+// fedFromOutside says whether a program runs what it reads where others than the action write: in a pipe that is
+// given to it as a file, in what has a name, or in what the action got from who started it.
+func (a *action) fedFromOutside(x *judge.Exec) bool {
+	got := a.seats == nil || slices.ContainsFunc(a.seats, func(m seat) bool { return m.input == x.Input })
+	return x.Fed && (got || x.Common || len(x.Pipes) > 0)
 }
 
 // maxSeats bounds a job: what joins one that is full is an action of its own.

@@ -152,20 +152,28 @@ func TestCommandsWaitBehindEdits(t *testing.T) {
 	}
 }
 
-// What a program of an action may pass on from outside, the others may be told.
-func TestPassedOn(t *testing.T) {
+// What runs what it reads is told by others where these write, and not where the action does.
+func TestFedFromOutside(t *testing.T) {
 	t.Parallel()
-	pipe := func(outside bool, hears uint64) *judge.Exec {
-		return &judge.Exec{Exec: &gate.Exec{Input: hears, Common: outside}, Orders: judge.Orders{Relays: true, Hears: []uint64{hears}}}
-	}
-	a := action{seats: []seat{{}}}
-	for _, x := range []*judge.Exec{pipe(false, 2), pipe(false, 7)} {
-		a.hears(x)
-	}
-	if a.passesOn {
-		t.Error("what nobody told anything passes something on")
-	}
-	if a.hears(pipe(true, 1)); !a.passesOn {
-		t.Error("what was told passes nothing on")
+	for name, c := range map[string]struct {
+		exec *gate.Exec
+		fed  bool
+		over bool
+		want bool
+	}{
+		"by a pipe of its own":    {exec: &gate.Exec{Input: 7}, fed: true},
+		"by what its action got":  {exec: &gate.Exec{Input: 1}, fed: true, want: true},
+		"by what anybody finds":   {exec: &gate.Exec{Input: 7, Common: true}, fed: true, want: true},
+		"by a pipe for a file":    {exec: &gate.Exec{Pipes: []uint64{7}}, fed: true, want: true},
+		"once its action is over": {exec: &gate.Exec{Input: 7}, fed: true, over: true, want: true},
+		"if it doesn't obey that": {exec: &gate.Exec{Input: 1}},
+	} {
+		a := action{seats: []seat{{input: 1}}}
+		if c.over {
+			a.seats = nil
+		}
+		if got := a.fedFromOutside(&judge.Exec{Exec: c.exec, Orders: judge.Orders{Fed: c.fed}}); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

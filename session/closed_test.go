@@ -54,37 +54,6 @@ while True:
 	}
 }
 
-// The session's own terminal answers what is printed there, as where its cursor is: whoever prints can choose what
-// a program reads there as keys.
-func TestTheOwnTerminalAnswers(t *testing.T) {
-	t.Parallel()
-	w := startProgram(t, api.ModeStep, func(project string) {
-		perl, err := exec.LookPath("perl")
-		must.OK(t, err)
-		program, err := os.ReadFile(perl)
-		must.OK(t, err)
-		must.OK(t, os.WriteFile(filepath.Join(project, "tool"), program, 0o700)) // one that isn't known
-		must.OK(t, os.WriteFile(filepath.Join(project, "agent.pl"), []byte(`
-use POSIX;
-my $t = POSIX::Termios->new;
-$t->getattr(0);
-$t->setlflag($t->getlflag & ~(ICANON | ECHO));
-$t->setattr(0);
-system "./tool", "-e", "system 'touch', '/tmp/before'";
-syswrite STDOUT, "\e[5n";
-sysread STDIN, my $answer, 1;
-system "./tool", "-e", "system 'touch', '/tmp/after'";
-sleep 60;
-`), 0o600))
-	}, "perl", "agent.pl")
-	q := w.approves(w.asks(api.Question{}, "/tmp/before"))
-	q = w.approves(w.asks(q, "/tmp/after"))
-	if q = w.held(q.ID); q.Title != "touch /tmp/after" || !strings.Contains(q.Rule, "reads keys at the session's terminal") {
-		t.Errorf("asked about %q: %s", q.Title, q.Rule)
-	}
-	w.ends()
-}
-
 // A signal that an approved program handles is an order.
 func TestSignalToAnApprovedProgram(t *testing.T) {
 	t.Parallel()
@@ -320,6 +289,28 @@ sleep 60;
 		if e.Kind == "question.opened" && e.Question.Subject == api.SubjectNested && e.Question.ID != nested.ID {
 			t.Errorf("%q was asked about", e.Question.Title)
 		}
+	}
+	w.ends()
+}
+
+// What was approved within an action covers what it starts, as any approval does, and what that changes is the action's.
+func TestApprovedWithinAnAction(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{"agent.pl": `
+pipe R, W;
+if (!fork) { close W; open STDIN, "<&R"; exec "xargs", "-I{}", "sh", "-c", "mkdir {}; touch {}/f" }
+print W "one\ntwo\n"; close W; close R;
+sleep 60;
+`}, "perl", "agent.pl")
+	q := w.approves(w.asks(api.Question{}, "xargs"))
+	q = w.approves(w.asks(q, "mkdir one; touch one/f"))
+	q = w.approves(w.asks(q, "mkdir two; touch two/f"))
+	w.answers(w.heldAbout(api.SubjectEdit, 0), api.AnswerKeep) // before the second begins
+	if ended := w.happened("the action's end", func(e api.Event) bool { return e.Kind == "action.ended" }); ended.Action.Files != 2 {
+		t.Errorf("it made %d files", ended.Action.Files)
+	}
+	if q = w.held(q.ID); q.Subject != api.SubjectEdit {
+		t.Errorf("asked about %s", q.Title)
 	}
 	w.ends()
 }

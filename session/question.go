@@ -519,15 +519,12 @@ func (s *Session) stepOver(a *action, q *question) {
 	switch {
 	case a.into, q.joins:
 	case q.kin.joined:
-		q.kin.over = true
+		q.kin.first.over = true
 	default:
 		a.over = true
 	}
 	a.into = false
 }
-
-// freed says whether the person lets a kin start what it likes.
-func (k *kin) freed() bool { return k.over || k.action.over && !k.joined }
 
 // letOthers lets what else waits of an action start, as far as the person lets it start what it likes.
 func (s *Session) letOthers(a *action, rule string) {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"path"
 	"time"
 
 	"stepbox/runner/gate"
@@ -61,9 +60,9 @@ func (s *Session) release(a *action, rule string) {
 	for _, x := range members {
 		if a.person {
 			s.judge.Approved(x)
+			a.shown = append(a.shown, shownOf(x))
 		}
 		a.sit(x)
-		a.shown = append(a.shown, shownOf(x))
 		a.commands = append(a.commands, x.Command)
 	}
 	// What a command writes into the project is its own: then the next one tells.
@@ -80,14 +79,8 @@ func (s *Session) release(a *action, rule string) {
 // counted.
 func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also []api.Event) {
 	a := k.action
-	a.hears(x)
-	a.attends = a.attends || x.Attends
 	a.mixed = a.mixed || s.info.Mode == api.ModeStep && s.said(x, counted)
-	if k.covers() && len(x.Heeds) > 0 {
-		outside := a.outside(x, x.Heeds)
-		a.mixed = a.mixed || outside
-		k = s.roster.part(k, path.Base(x.Command.Program), !outside)
-	}
+	k = s.roster.kinFor(k, x)
 	var with gate.Allowance
 	if counted && !a.Housekeeping && a.agent == nil {
 		with = gate.HoldExit // its end waits for the checkpoint after it
@@ -98,8 +91,7 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 // said says whether others may have said what a program makes, and where, the agent too though it sleeps meanwhile. The action
 // waits for its end when it is counted: then the agent has started it.
 func (s *Session) said(x *judge.Exec, counted bool) bool {
-	given := counted && (x.File > 1 || len(x.Hears) > 0)
-	return given || x.Common || s.judge.Prints(x) || s.judge.Strays(x)
+	return counted && (x.Obeys || x.Given) || x.Common || s.judge.Prints(x) || s.judge.Strays(x)
 }
 
 // let records that a program runs, and lets it: it is made ready while that is

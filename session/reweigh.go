@@ -1,6 +1,7 @@
 package session
 
 import (
+	"path"
 	"slices"
 	"strconv"
 
@@ -167,7 +168,7 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		if why := s.uncovered(k, x); why != "" {
 			return api.Ask, "step mode: " + why
 		}
-	case s.info.Mode == api.ModeWatch || k.children || k.covers() && !a.fedFromOutside(x) || a.approved(x):
+	case s.info.Mode == api.ModeWatch || k.children || k.person && !a.fedFromOutside(x) || a.approved(x):
 	default:
 		return api.Verdict(j.Verdict), j.Rule
 	}
@@ -182,14 +183,16 @@ func (s *Session) uncovered(k *kin, x *judge.Exec) string {
 		return ""
 	case x.Server != nil:
 		return api.Escape(x.Server.Name) + ", which serves others and isn't led by what was approved any more, starts it"
-	case k.covers() && a.attends && s.term.Spoke():
-		return "action " + n + " reads keys at the session's terminal, and there others than you may have typed: it answers what is printed"
-	case k.covers() && a.fedFromOutside(x):
+	case k.person && a.fedFromOutside(x):
 		return "it runs what others write to the standard input of action " + n
-	case k.covers():
+	case k.person:
 		return ""
-	case k.told != "":
-		return k.told + " starts it, and may have been told to by others than action " + n
+	case a.person || k.joined:
+		by := "something"
+		if p, _, _ := s.roster.belongs(x); p != nil {
+			by = path.Base(p.exec.Program)
+		}
+		return api.Escape(by) + " starts it, and may have been told to by others than action " + n
 	}
 	return "nobody approved what starts this"
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -54,13 +55,12 @@ type process struct {
 type kin struct {
 	action   *action
 	mark     uint64 // 0: it has none
-	person   bool   // a person approved it
+	person   bool   // a person approved it, and it covers what it starts
 	children bool   // a rule allows what it starts
-	told     string // the program of whose children alone it is, which others may tell what to do
-	inside   bool   // if not they themselves, but others of the action, as far as those pass on what they hear
 	joined   bool   // it joined the action, which was approved without it
-	over     bool   // the person lets it start what it likes
-	single   bool   // of one program start: it is over with that, as a rule
+	over     bool   // the person lets all from the first on start what it likes
+	first    *kin   // from which it descends by programs of one action, or itself
+	next     *kin   // of those that it starts which cover something, if it doesn't, or nothing, if it does; nil: there are none
 	empty    bool   // at the last look nobody was of it
 }
 
@@ -109,6 +109,7 @@ func newRoster() roster {
 // by its parents alone, as it covers nothing.
 func (r *roster) newKin(a *action) *kin {
 	k := r.give(&kin{action: a})
+	k.first = k
 	a.kins = append(a.kins, k)
 	return k
 }
@@ -123,16 +124,26 @@ func (r *roster) give(k *kin) *kin {
 	return k
 }
 
-// part makes a kin for one program start of a kin, a program that somebody else may tell what to do:
-// what was approved doesn't cover what it starts.
-func (r *roster) part(of *kin, program string, inside bool) *kin {
-	return r.give(&kin{action: of.action, children: of.children, single: true, told: program, inside: inside, joined: of.joined, over: of.over})
+// kinFor is the kin of a program that one of a kin starts. A person's approval, of what began the kin or of this very program, covers
+// what it starts only if that follows from what was shown: else it gets a mark that covers nothing. A mark can only become a later one.
+func (r *roster) kinFor(k *kin, x *judge.Exec) *kin {
+	a, covers := k.action, !x.Obeys && (k.person || k.action.approved(x))
+	if k.person == covers || k.freed() || a.apart() {
+		return k
+	}
+	if k.next == nil || r.kins[k.next.mark] != k.next { // or nobody was of it any more
+		k.next = r.give(&kin{action: a, person: covers, children: k.children, joined: k.joined, first: k.first})
+		if a.State == api.ActionRunning {
+			a.kins = append(a.kins, k.next)
+		} else {
+			r.over = append(r.over, k.next)
+		}
+	}
+	return k.next
 }
 
-// covers says whether what a person approved covers what this kin's processes start.
-func (k *kin) covers() bool {
-	return k.person || k.inside && k.action.person && k.action.seats != nil && !k.action.passesOn
-}
+// freed says whether the person lets a kin start what it likes.
+func (k *kin) freed() bool { return k.first.over || k.action.over && !k.joined }
 
 // ownerOf is files.Owner: whose the changes of a process are. One that is held, and has no other thread, runs nothing
 // until it is the program that is let start.
@@ -222,22 +233,21 @@ func (r *roster) covering(p gate.Party) *kin {
 // was approved, too, but that a shell stops its own jobs and has them go on. Watched says that all is
 // let pass.
 func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
-	k := r.covering(q.Caller)
+	k, of := r.covering(q.Caller), r.covering(q.Target)
 	watched := mode == api.ModeWatch
 	switch {
 	case q.Kind == gate.ReachSignal:
-		of := r.covering(q.Target)
 		return mode != api.ModeStep || of == nil || of == k || k != nil && k.person || !q.Orders || q.Leads && r.isShell(q.Caller)
 	case k == nil:
 		return false
 	case q.Kind == gate.ReachShare:
 		return true
-	case r.covering(q.Target) != k:
+	case of == nil || of.first != k.first || of != k && !(k.person && of.mark > k.mark):
 		return false
 	}
 	// A debugger can have another program started than the one that was
 	// judged, so it takes an approval that covers any.
-	return q.Kind != gate.ReachStart || k.person || k.children && mode != api.ModeStep || watched
+	return q.Kind != gate.ReachStart || k.person || k.freed() || k.children && mode != api.ModeStep || watched
 }
 
 // isShell says whether a shell runs in a process.
@@ -278,9 +288,6 @@ func (r *roster) fails(e *gate.Exec) *process {
 	p := r.starting[e]
 	delete(r.starting, e)
 	delete(r.released, proc{e.PID, e.Start})
-	if p != nil && p.kin != nil && p.kin.single {
-		r.over = append(r.over, p.kin)
-	}
 	return p
 }
 
@@ -289,9 +296,6 @@ func (r *roster) ends(pid int, began uint64) *process {
 	p := r.procs[proc{pid, began}]
 	if p != nil {
 		delete(r.procs, p.proc)
-		if p.kin != nil && p.kin.single {
-			r.over = append(r.over, p.kin)
-		}
 	}
 	return p
 }
@@ -314,8 +318,9 @@ func (r *roster) forget(a *action) {
 	n := min(len(r.over), mostLooked)
 	looked := r.over[:n]
 	r.over = slices.Clone(r.over[n:])
+	begin := slices.Collect(maps.Values(r.starting))
 	for _, k := range looked {
-		empty := living[k.mark] == 0
+		empty := living[k.mark] == 0 && !slices.ContainsFunc(begin, func(p *process) bool { return p.kin == k })
 		if empty && k.empty {
 			delete(r.kins, k.mark)
 			continue

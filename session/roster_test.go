@@ -117,13 +117,48 @@ func TestRosterFailedStart(t *testing.T) {
 	x := exec(1, 0)
 	begin(t, r, x, &process{agent: true})
 	again := exec(1, 0)
-	part := r.part(&kin{action: &action{}}, "sh", false)
-	r.let(again, &process{proc: procOf(again), kin: part})
-	if r.fails(again.Exec) == nil || len(r.over) != 1 {
+	a := &action{Action: api.Action{State: api.ActionEnded}}
+	k := r.newKin(a)
+	r.let(again, &process{proc: procOf(again), kin: k})
+	for range 2 {
+		r.forget(a)
+	}
+	if r.kins[k.mark] != k {
+		t.Error("the kin of what is about to begin is forgotten")
+	}
+	if r.fails(again.Exec) == nil {
 		t.Error("a start that failed isn't known")
 	}
 	if now, _ := r.begins(again.Exec); now != nil || !r.of(x).agent {
 		t.Error("a start that failed took its place")
+	}
+}
+
+// A person's approval covers what is started by what can only follow from it, and by a program that was approved itself.
+func TestRosterCovers(t *testing.T) {
+	t.Parallel()
+	r, _ := fakeRoster()
+	a := &action{Action: api.Action{N: 1, State: api.ActionRunning}}
+	obeys := func(yes bool) *judge.Exec {
+		x := exec(1, 0)
+		x.Obeys = yes
+		return x
+	}
+	k := r.newKin(a)
+	k.person = true
+	other := r.kinFor(k, obeys(true))
+	if r.kinFor(k, obeys(false)) != k || other == k || other.person || r.kinFor(other, obeys(true)) != other || r.kinFor(k, obeys(true)) != other {
+		t.Error("what obeys others is covered, or what doesn't isn't")
+	}
+	if r.kinFor(other, obeys(false)) != other {
+		t.Error("what nobody approved is covered, since another was")
+	}
+	a.shown = append(a.shown, shownOf(obeys(false)))
+	if again := r.kinFor(other, obeys(false)); !again.person || again.mark <= other.mark || r.kinFor(again, obeys(true)).person {
+		t.Error("what was approved isn't covered, or covers what obeys others")
+	}
+	if a.over = true; r.kinFor(k, obeys(true)) != k || !other.freed() {
+		t.Error("what the person lets start what it likes is something else")
 	}
 }
 
@@ -143,6 +178,11 @@ func TestRosterReach(t *testing.T) {
 		k.person = n == 0
 		marks[n+1] = k.mark
 		begin(t, r, exec(10*(n+1), 0, 1), &process{kin: k, action: a})
+		if n == 0 {
+			tool := exec(12, k.mark, 1)
+			tool.Obeys = true
+			marks[4] = r.kinFor(k, tool).mark // within the first
+		}
 	}
 	party := func(pid, action int) gate.Party {
 		return gate.Party{Process: gate.Process{PID: pid, Start: 1}, Mark: marks[action]}
@@ -161,6 +201,9 @@ func TestRosterReach(t *testing.T) {
 		"an agent that another started":    {party(30, 3), party(30, 3), gate.ReachTrace, false, false},
 		"memory that is shared":            {party(10, 1), party(0, 0), gate.ReachShare, false, true},
 		"a debugger that was approved":     {party(10, 1), party(11, 1), gate.ReachStart, false, true},
+		"by what obeys others":             {party(12, 4), party(10, 1), gate.ReachTrace, false, false},
+		"of what obeys others":             {party(10, 1), party(12, 4), gate.ReachTrace, false, true},
+		"a start by what obeys others":     {party(12, 4), party(12, 4), gate.ReachStart, false, false},
 		"one that a rule allowed":          {party(20, 2), party(21, 2), gate.ReachStart, false, false},
 		"one that a rule allowed, watched": {party(20, 2), party(21, 2), gate.ReachStart, true, true},
 	} {
@@ -186,6 +229,7 @@ func TestRosterReach(t *testing.T) {
 		"within an action":               {from: party(21, 2), to: party(20, 2), orders: true, mode: api.ModeStep, want: true},
 		"from what nobody approved":      {from: party(21, 2), to: party(10, 1), orders: true, mode: api.ModeStep},
 		"from what was approved":         {from: party(11, 1), to: party(20, 2), orders: true, mode: api.ModeStep, want: true},
+		"from what obeys others":         {from: party(12, 4), to: party(10, 1), orders: true, mode: api.ModeStep},
 		"to the agent":                   {from: party(1, 0), to: party(1, 0), orders: true, mode: api.ModeStep, want: true},
 		"where effects are asked about":  {from: party(1, 0), to: party(10, 1), orders: true, mode: api.ModePolicy, want: true},
 	} {
@@ -246,21 +290,6 @@ func TestRosterForgetsKins(t *testing.T) {
 	}
 	if len(r.kins) != 0 || len(r.over) != 0 {
 		t.Errorf("%d kins are known of nobody", len(r.kins))
-	}
-	// A kin of one program is over with it.
-	a := &action{Action: api.Action{N: 1, State: api.ActionRunning}}
-	for pid := range 100 {
-		k := r.part(&kin{action: a}, "sh", false)
-		begin(t, r, exec(pid+1, k.mark), &process{kin: k, action: a})
-		if r.ends(pid+1, 1) == nil || r.ends(pid+1, 1) != nil {
-			t.Fatal("a process doesn't end once")
-		}
-	}
-	for range 4 {
-		r.forget(&action{})
-	}
-	if len(r.kins) != 0 {
-		t.Errorf("%d kins are known of single programs", len(r.kins))
 	}
 }
 

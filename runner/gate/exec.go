@@ -51,13 +51,10 @@ type Exec struct {
 	Stdin     uint64    // inode of the pipe that it is, else 0
 	Stdout    uint64
 	Input     uint64   // inode of its standard input, if others can put words into that while it runs: a pipe, a socket, a terminal, all but files and /dev/null
-	File      uint64   // inode of its standard input, if that is a file that the sandbox can write; 1 if it is closed, so that some file becomes it
-	Outputs   []uint64 // inodes of its standard output and error, if it can read others' words there; no terminals
 	Common    bool     // whoever finds Input can write to it: it is a socket, has a name, or is of /proc
 	Own       bool     // Input is the session's own terminal, at which a person types
-	AtOwn     bool     // it can read keys from that: Own, or by its controlling terminal, standard output or error
+	Given     bool     // others say what it reads: it has an Input that isn't Own, or a file that the sandbox can write, or its terminal isn't the session's own
 	Writes    []string // files that its standard output and error are written to
-	Terminals []uint64 // names of terminals that it can read keys from, but for the session's own: its controlling one, standard output and error
 	Pipes     []uint64 // inodes of the pipes and terminals among the arguments that it may read as scripts
 
 	Linker   string   // its dynamic linker, if the agent can write that: it can be another when it runs

@@ -267,8 +267,8 @@ func (e *Exec) readProcess() error {
 	if e.input.open {
 		e.Input, e.Common, e.Own = max(e.input.ino, 1), e.input.named, e.input.own
 	}
-	readStreams(e)
-	e.AtOwn, e.Terminals = e.input.atOwn, e.input.terminals()
+	e.Given = e.Input != 0 && !e.Own || e.input.file || e.input.tty != 0
+	e.Writes = slices.Compact(slices.DeleteFunc([]string{e.input.toOut, e.input.toErr}, func(to string) bool { return to == "" }))
 	if e.input.mode == unix.S_IFIFO {
 		e.Stdin = e.input.ino
 	}
@@ -288,21 +288,4 @@ const (
 func isTerminal(device uint64) bool {
 	m := unix.Major(device)
 	return m == majorTTY || m == majorTTYAux || m >= majorPTYs && m <= majorPTYsEnd
-}
-
-// readStreams says of the standard streams what the gate's owner is to know.
-func readStreams(e *Exec) {
-	if e.input.file {
-		e.File = max(e.input.ino, 1)
-	}
-	for _, from := range []uint64{e.input.fromOut, e.input.fromErr} {
-		if from != 0 && !slices.Contains(e.Outputs, from) {
-			e.Outputs = append(e.Outputs, from)
-		}
-	}
-	for _, to := range []string{e.input.toOut, e.input.toErr} {
-		if to != "" && !slices.Contains(e.Writes, to) {
-			e.Writes = append(e.Writes, to)
-		}
-	}
 }

@@ -19,21 +19,18 @@ type input struct {
 	rdev     uint64
 	open     bool // others can put words into it while the program runs
 	named    bool // whoever finds it can
-	file     bool // it is a file that they can write, or closed: then the first one that the program opens is it
+	file     bool // it is a file that they can write
 	own      bool // it is the session's own terminal, at which a person types
-	atOwn    bool // that is among what it can read keys from
 	tty      int  // the device number of the terminal; 0 if that is none, or the session's own
-	out, err int  // those of the standard output and error, which who has no terminal reads keys from
-	// What else can be read from those, as from a socket, and tells what others put there: inodes, else 0.
-	fromOut, fromErr uint64
-	toOut, toErr     string // the files that they write to, as the sandbox names them; "" for none
+
+	toOut, toErr string // the files that the standard output and error write to, as the sandbox names them; "" for none
 }
 
 // input looks at the standard input of a process.
 func (d procDir) input() input {
 	fd, err := d.open("fd/0", unix.O_PATH)
 	if errors.Is(err, unix.ENOENT) {
-		return input{file: true}
+		return input{}
 	}
 	unknown := input{there: true, open: true, named: true}
 	if err != nil {
@@ -87,63 +84,17 @@ func silent(device uint64) bool {
 	return false
 }
 
-// ofTerminals sets numbers of terminals apart from inodes.
-const ofTerminals = 1 << 63
-
 // input looks at what the process of an exec takes orders from.
 func (g *Gate) input(d procDir, tty int) input {
 	in := d.input()
 	g.own.CompareAndSwap(unseen, int64(tty)) // the first program's is the session's own
 	own := int(g.own.Load())
 	in.own = own != 0 && in.mode == unix.S_IFCHR && isTerminal(in.rdev) && numberOf(in.rdev) == own
-	foreign := func(tty int) int {
-		if tty == own {
-			return 0
-		}
-		return tty
+	if tty != own {
+		in.tty = tty
 	}
-	out, err := d.terminal("1"), d.terminal("2")
-	in.atOwn = own != 0 && (in.own || tty == own || out == own || err == own)
-	in.tty, in.out, in.err = foreign(tty), foreign(out), foreign(err)
-	in.fromOut, in.fromErr = d.readable("1"), d.readable("2")
 	in.toOut, in.toErr = d.writes("1"), d.writes("2")
 	return in
-}
-
-// terminal is the number of the terminal that a standard stream is, else 0.
-func (d procDir) terminal(fd string) int {
-	if st := d.stream(fd, unix.S_IFCHR); isTerminal(st.Rdev) {
-		return numberOf(st.Rdev)
-	}
-	return 0
-}
-
-// closed stands for the inode of what is in the place of a closed standard stream, once the program has opened something.
-const closed = 1
-
-// readable is the inode of what is read from a standard stream that is meant for writing, else 0. Terminals aren't
-// among that.
-func (d procDir) readable(fd string) uint64 {
-	var link, st unix.Stat_t
-	name := "fd/" + fd
-	switch err := unix.Fstatat(int(d), name, &link, unix.AT_SYMLINK_NOFOLLOW); {
-	case errors.Is(err, unix.ENOENT): // closed: one of the files that the program opens becomes it
-		return closed
-	case err != nil || link.Mode&0o400 == 0: // it wasn't opened for reading (proc_pid_fd(5))
-		return 0
-	}
-	to, err := d.open(name, unix.O_PATH)
-	if err != nil {
-		return 0
-	}
-	defer unix.Close(to)
-	if unix.Fstat(to, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFCHR && isTerminal(st.Rdev) {
-		return 0
-	}
-	if yes, _ := speaks(to, &st); !yes && !written(to, &st) {
-		return 0
-	}
-	return max(st.Ino, 1)
 }
 
 // writes is the path, as the sandbox names it, of a file that a standard stream writes to; "" is none.
@@ -158,16 +109,6 @@ func (d procDir) writes(fd string) string {
 		return name
 	}
 	return to
-}
-
-// terminals names those of them that aren't the session's own.
-func (in *input) terminals() (list []uint64) {
-	for _, tty := range []int{in.tty, in.out, in.err} {
-		if name := ofTerminals | uint64(tty); tty != 0 && !slices.Contains(list, name) {
-			list = append(list, name)
-		}
-	}
-	return list
 }
 
 // numberOf is how /proc/PID/stat writes a device (linux/kdev_t.h, new_encode_dev).
@@ -197,16 +138,7 @@ func (in *input) without(before *input) {
 	if !in.there && (before.open || before.file) {
 		*in = *before
 	}
-	still := func(is, was uint64) uint64 {
-		if is == closed && was != 0 {
-			return was
-		}
-		return is
-	}
-	in.atOwn = gone.atOwn || before.atOwn
-	in.fromOut, in.fromErr = still(gone.fromOut, before.fromOut), still(gone.fromErr, before.fromErr)
-	in.toOut, in.toErr = cmp.Or(gone.toOut, before.toOut), cmp.Or(gone.toErr, before.toErr)
-	in.tty, in.out, in.err = cmp.Or(gone.tty, before.tty), cmp.Or(gone.out, before.out), cmp.Or(gone.err, before.err)
+	in.tty, in.toOut, in.toErr = cmp.Or(gone.tty, before.tty), cmp.Or(gone.toOut, before.toOut), cmp.Or(gone.toErr, before.toErr)
 }
 
 // sameInput says that the standard input and the terminal of a new image are those that were shown. Nobody shares its

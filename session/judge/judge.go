@@ -110,11 +110,8 @@ type Exec struct {
 
 // Orders are what a program could be told, while it runs, from outside of what was shown.
 type Orders struct {
-	Feeds   []uint64 // what it runs commands from, to which others can write meanwhile: inodes
-	Hears   []uint64 // what others can write to while it runs, and it can read: inodes, and terminals
-	Relays  bool     // it may pass on what it hears: it is no shell with its script
-	Heeds   []uint64 // what it may take orders from, for all that is known, Feeds included: inodes, and a terminal
-	Attends bool     // so it may from the session's own terminal
+	Fed   bool // others can write to what it runs commands from
+	Obeys bool // for all that is known, it may start what others tell it to, or what nobody was shown
 }
 
 // Becomes says whether it is the agent's own program that was started only to become
@@ -137,7 +134,7 @@ func (j *Judge) First(e *gate.Exec, profile *policy.Profile) *Exec {
 func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	l := j.looks()
 	peeled := profile.Peel(e.Argv)
-	x := &Exec{Exec: e, Profile: profile, Orders: Orders{Feeds: e.Pipes}, peeled: peeled, policy: j.Policy()}
+	x := &Exec{Exec: e, Profile: profile, peeled: peeled, policy: j.Policy()}
 	j.orders(x, l)
 	x.Posing = len(e.Argv) > 0 && j.Places.posing(e.Argv[0], e.Path, e.Program.Path)
 	x.sources = j.sources(peeled, profile, l)
@@ -331,40 +328,17 @@ func (j *Judge) facts(x *Exec, argv []string, made bool) policy.Command {
 	}
 }
 
-// orders finds out what others can write to while a program runs: what it runs commands from, which nobody
-// was shown, and what it may obey for all that is known of it. What it can be told there doesn't come
-// from the box that was approved, so what it starts isn't in it.
+// orders finds out whether a program starts only what was shown: that is what an approval covers, whatever it is given to read
+// and whoever reaches it. What isn't known to, may start anything.
 func (j *Judge) orders(x *Exec, l *looks) {
 	e := x.Exec
-	x.Feeds, x.Hears = e.Pipes, slices.Concat(e.Pipes, e.Terminals)
-	if e.Input != 0 && !e.Own {
-		x.Hears = append(x.Hears, e.Input)
-	}
-	if len(e.Argv) == 0 {
-		x.Heeds = x.Hears
+	if x.Fed, x.Obeys = len(e.Pipes) > 0, true; len(e.Argv) == 0 {
 		return
 	}
 	argv, program := started(e)
-	script := policy.ReadsInput(argv, program)
-	if e.Input != 0 && script {
-		x.Feeds = append(slices.Clone(e.Pipes), e.Input)
-	}
-	deaf := policy.Deaf(argv, program)
-	if !deaf { // it may read keys also where it prints
-		x.Hears = append(x.Hears, e.Outputs...)
-	}
-	if e.File != 0 && !deaf { // a script there is shown, and compared, but not where in it who has it open as well goes on
-		x.Hears = append(x.Hears, e.File)
-	}
-	x.Heeds = x.Feeds
-	x.Relays = len(x.Hears) > 0 && !(deaf && policy.IsShell(program))
-	if len(x.Hears) == 0 && !e.AtOwn {
-		return
-	}
+	x.Fed = x.Fed || e.Input != 0 && policy.ReadsInput(argv, program)
 	unknown := func(v string) bool { return policy.LoadsCode(v) && !j.reviewed(v, e.Cwd) }
-	if !deaf || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l) {
-		x.Heeds, x.Attends = slices.Concat(x.Feeds, x.Hears), e.AtOwn
-	}
+	x.Obeys = x.Fed || e.Truncated || !policy.Deaf(argv, program) || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l)
 }
 
 // started is the command that the kernel makes of an exec, which has at least one argument: a script's
@@ -433,7 +407,7 @@ func (j *Judge) loose(file string) bool {
 func (x *Exec) Plain() bool {
 	c := &x.Command
 	return len(x.Argv) > 0 && len(x.Prefix) == 0 && !policy.RunsScripts(path.Base(x.Program.Path)) && x.Linker == "" && !x.Posing && !x.Writable && x.Agent == nil && !x.Self &&
-		len(x.Heeds) == 0 && !x.unmet && !c.Written && !c.Truncated && len(c.Unpinned)+len(c.Sources)+len(c.Sends) == 0 && len(policy.Scripts(x.Argv, x.Program.Path, x.Env...)) == 0
+		!(x.Obeys && x.Given) && !x.unmet && !c.Written && !c.Truncated && len(c.Unpinned)+len(c.Sources)+len(c.Sends) == 0 && len(policy.Scripts(x.Argv, x.Program.Path, x.Env...)) == 0
 }
 
 // Scripts is gate.Options.Scripts: of what isn't known to be deaf, the standard input is one, and so is what a wrapper of the

@@ -89,20 +89,20 @@ func TestExec(t *testing.T) {
 			return x.Command.Unclear && x.Command.Argv[1] == `\x1b[2J\u202e`
 		}},
 		"fed": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Input, e.Pipes = 5, []uint64{4} }, line: "bash", want: policy.Allow, check: func(x *Exec) bool {
-			return slices.Equal(x.Feeds, []uint64{4, 5}) && len(x.Command.Unpinned) == 1
+			return x.Fed && x.Obeys && len(x.Command.Unpinned) == 1
 		}},
-		"told":                              {exec: starts("/p/tool", "/p/tool", "/p/tool"), change: func(e *gate.Exec) { e.Input, e.Terminals = 5, []uint64{6} }, line: "/p/tool", want: policy.Allow, check: func(x *Exec) bool { return slices.Equal(x.Heeds, []uint64{6, 5}) && len(x.Feeds) == 0 && x.Relays }},
-		"told by the person":                {exec: starts("/p/tool", "/p/tool", "/p/tool"), change: func(e *gate.Exec) { e.Input, e.Own = 5, true }, line: "/p/tool", want: policy.Allow, check: func(x *Exec) bool { return len(x.Heeds) == 0 }},
-		"deaf":                              {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", "x"), change: func(e *gate.Exec) { e.Input, e.Terminals = 5, []uint64{6} }, line: "x", want: policy.Allow, check: func(x *Exec) bool { return len(x.Heeds) == 0 && !x.Relays && len(x.Hears) == 2 }},
-		"deaf, with a script that was made": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "/tmp/made"), change: func(e *gate.Exec) { e.Input = 5 }, line: "bash /tmp/made", want: policy.Allow, check: func(x *Exec) bool { return slices.Equal(x.Heeds, []uint64{5}) }},
-		"a shell at a prompt":               {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), line: "bash", want: policy.Allow, check: func(x *Exec) bool { return x.Root }},
-		"one of the project":                {exec: starts("/p/bash", "/p/bash", "bash"), line: "bash [runs /p/bash]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
-		"one that loads more":               {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Env = append(e.Env, "LD_PRELOAD=/p/x") }, line: "bash", want: policy.Allow, check: func(x *Exec) bool { return !x.Root && slices.Equal(x.Command.Env, []string{"LD_PRELOAD=/p/x"}) }},
-		"one with a script":                 {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "x"), line: "bash x", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
-		"called like a shell":               {exec: starts("/usr/bin/rm", "/usr/bin/rm", "bash"), line: "bash [runs /usr/bin/rm]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
-		"the agent":                         {exec: starts("/opt/claude", "/opt/claude", "claude"), line: "claude", want: policy.Allow, check: func(x *Exec) bool { return x.Self && x.Agent == claude }},
-		"the agent's file made":             {exec: starts("/p/made", "/p/made", "claude"), line: "claude [runs /p/made]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self }},
-		"an agent of the project":           {exec: starts("/p/claude", "/p/claude", "claude"), line: "claude [runs /p/claude]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self && x.Agent == claude }},
+		"not known":                          {exec: starts("/p/tool", "/p/tool", "/p/tool"), line: "/p/tool", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys && !x.Fed }},
+		"known":                              {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", "x"), change: func(e *gate.Exec) { e.Input = 5 }, line: "x", want: policy.Allow, check: func(x *Exec) bool { return !x.Obeys && !x.Fed }},
+		"known, with code that is loaded":    {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", "x"), change: func(e *gate.Exec) { e.Env = []string{"LD_PRELOAD=/tmp/x"} }, line: "x", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
+		"known, with a script that was made": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "/tmp/made"), line: "bash /tmp/made", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
+		"a shell at a prompt":                {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), line: "bash", want: policy.Allow, check: func(x *Exec) bool { return x.Root }},
+		"one of the project":                 {exec: starts("/p/bash", "/p/bash", "bash"), line: "bash [runs /p/bash]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
+		"one that loads more":                {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Env = append(e.Env, "LD_PRELOAD=/p/x") }, line: "bash", want: policy.Allow, check: func(x *Exec) bool { return !x.Root && slices.Equal(x.Command.Env, []string{"LD_PRELOAD=/p/x"}) }},
+		"one with a script":                  {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "x"), line: "bash x", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
+		"called like a shell":                {exec: starts("/usr/bin/rm", "/usr/bin/rm", "bash"), line: "bash [runs /usr/bin/rm]", want: policy.Allow, check: func(x *Exec) bool { return !x.Root }},
+		"the agent":                          {exec: starts("/opt/claude", "/opt/claude", "claude"), line: "claude", want: policy.Allow, check: func(x *Exec) bool { return x.Self && x.Agent == claude }},
+		"the agent's file made":              {exec: starts("/p/made", "/p/made", "claude"), line: "claude [runs /p/made]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self }},
+		"an agent of the project":            {exec: starts("/p/claude", "/p/claude", "claude"), line: "claude [runs /p/claude]", want: policy.Allow, check: func(x *Exec) bool { return !x.Self && x.Agent == claude }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.change != nil {

@@ -58,8 +58,6 @@ type Terminal struct {
 	before    int64   // those of them that are an earlier agent's; never changed
 	hurried   bool    // nobody slows the agent any more
 	over      bool    // nothing more is recorded
-
-	spoke atomic.Bool
 }
 
 // Config is what a Terminal is opened with.
@@ -116,7 +114,6 @@ func Open(c Config) (*Terminal, error) {
 	t.screen.OnReply(func(p []byte) {
 		// The agent asked its terminal something. An agent that asks
 		// without ever reading the answers must not block its own output.
-		t.spoke.Store(true)
 		select {
 		case t.input <- append([]byte(nil), p...):
 		default:
@@ -157,10 +154,6 @@ func (t *Terminal) goOn() error {
 	t.total = t.before
 	return nil
 }
-
-// Spoke says whether anything was ever put into the agent's input because of what was printed, and
-// not by a person: whoever prints may choose what.
-func (t *Terminal) Spoke() bool { return t.spoke.Load() }
 
 // Before is how many bytes of the record are from before this agent.
 func (t *Terminal) Before() int64 { return t.before }
