@@ -76,7 +76,6 @@ func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran 
 	for _, n := range theirs {
 		a := s.actions.at(n)
 		a.Shared = a.Shared || len(theirs) > 1
-		a.mixed = a.mixed || files.MayAgent(ran)
 		a.made(last.ID, cp.ID)
 		s.wrote(a, changed)
 		if a.State == api.ActionEnded && !a.untold {
@@ -274,14 +273,6 @@ func (s *Session) sharedBy(q *question) *question {
 	return q
 }
 
-// mixed says why no rule keeps what one otherwise would.
-func (q *question) mixed(t files.Trust) *question {
-	if q.action.mixed && t.Output {
-		q.Rule += "; the agent may have had a hand in some of them"
-	}
-	return q
-}
-
 // touched is the wake-up of the watcher: files moved. Once they rest it is found
 // out whose doing it was.
 func (s *Session) touched() {
@@ -399,7 +390,7 @@ func (s *Session) askReview(a *action, t files.Told) {
 		a.unseen = true
 		return
 	}
-	s.open(reviewOf(a, t.Listed, t.To).mixed(t.Trust))
+	s.open(reviewOf(a, t.Listed, t.To))
 }
 
 // askRunning asks in step mode what becomes of what commands that run have changed so far, and says whether there
@@ -457,7 +448,7 @@ func (a *action) keptByRule(m api.Mode, t files.Trust) string {
 	if a.Review != api.ReviewOpen || !a.ruled(m) || m == api.ModeStep && !a.person {
 		return "" // and of what passed by a rule nobody has seen that it may change anything
 	}
-	return files.KeptByRule(&a.Action, a.keeps, a.lingers, a.mixed, t)
+	return files.KeptByRule(&a.Action, a.keeps, a.lingers, t)
 }
 
 // ruled says whether a rule may keep an action's changes. Nobody is asked about

@@ -42,7 +42,6 @@ type action struct {
 	untold   bool         // it has ended, and what it changed is being found out: nobody is told before
 	proc     proc         // where it formed
 	beside   bool         // another has begun since
-	mixed    bool         // the agent may have made some of its changes, or said where they go or what they are
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made

@@ -1,13 +1,10 @@
 package session_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"stepbox/session/api"
-	"stepbox/session/e2e/must"
 )
 
 // What a command that runs has changed, and nobody was asked about yet, comes before the next command.
@@ -63,45 +60,6 @@ func TestOneThatWritesOnHoldsUpNothing(t *testing.T) {
 		w.answers(*e.Question, answer)
 	}
 	w.ends()
-}
-
-// What others have said of an ignored file no rule keeps, though the agent slept while it was written.
-func TestSaidByOthersIsntKeptByRule(t *testing.T) {
-	t.Parallel()
-	needGit(t)
-	for name, c := range map[string]struct {
-		given, argv string
-		kept        bool
-	}{
-		"nothing is said":             {`open STDIN, "</dev/null"`, `"mkdir", "build/new"`, true},
-		"its input lay there":         {`open STDIN, "<&R"`, `"tee", "build/out"`, false},
-		"a link outside leads there":  {`open STDIN, "</dev/null"`, `"mkdir", "/tmp/folder/new"`, false},
-		"by an option's value":        {`open STDIN, "</dev/null"`, `"cp", "--target-directory=/tmp/folder", "a"`, false},
-		"by what it is given besides": {`open STDIN, "</dev/null"; use POSIX; POSIX::dup2(fileno R, 9)`, `"cp", "a", "build/new"`, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := startProgram(t, api.ModeStep, func(project string) {
-				gitIn(t, project, "init", "-q")
-				must.OK(t, os.Mkdir(filepath.Join(project, "build"), 0o755))
-				for file, text := range map[string]string{".gitignore": "build\n", "a": "x", "build/out": "", "agent.pl": `
-use Cwd;
-symlink getcwd . "/build", "/tmp/folder";
-pipe R, W; syswrite W, "evil"; close W;
-unless (fork) { ` + c.given + `; open STDOUT, ">/dev/null"; exec ` + c.argv + ` }
-sleep 60;
-`} {
-					must.OK(t, os.WriteFile(filepath.Join(project, file), []byte(text), 0o600))
-				}
-			}, "perl", "agent.pl")
-			q := w.approves(w.asks(api.Question{}, ""))
-			ended := w.happened("the end", func(e api.Event) bool { return e.Kind == "action.ended" && e.Action.N == q.Action })
-			if kept := ended.Action.Kept != ""; ended.Action.Files == 0 || kept != c.kept {
-				t.Errorf("%d files, kept by rule: %q", ended.Action.Files, ended.Action.Kept)
-			}
-			w.ends()
-		})
-	}
 }
 
 // What an ended action has left in the background knows of no input any more whose it is.

@@ -53,7 +53,7 @@ func (s *Session) ask(a *action) {
 		return
 	}
 	s.actions.shown(a)
-	if a.State != api.ActionHeld || a.question != nil || len(a.members) == 0 {
+	if a.State != api.ActionHeld || a.question != nil && a.question.state != questionClosed || len(a.members) == 0 {
 		return
 	}
 	first := a.members[0].Command

@@ -79,19 +79,13 @@ func (s *Session) release(a *action, rule string) {
 // counted.
 func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also []api.Event) {
 	a := k.action
-	a.mixed = a.mixed || s.info.Mode == api.ModeStep && s.said(x, counted)
+	a.undone = false // it may have joined what a roll back ended
 	k = s.roster.kinFor(k, x)
 	var with gate.Allowance
 	if counted && !a.Housekeeping && a.agent == nil {
 		with = gate.HoldExit // its end waits for the checkpoint after it
 	}
 	s.let(x, &process{kin: k, action: a, profile: a.profile, leader: counted, agent: counted && a.agent != nil}, rule, with, also...)
-}
-
-// said says whether others may have said what a program makes, and where, the agent too though it sleeps meanwhile. The action
-// waits for its end when it is counted: then the agent has started it.
-func (s *Session) said(x *judge.Exec, counted bool) bool {
-	return counted && (x.Obeys || x.Given) || x.Common || s.judge.Prints(x) || s.judge.Strays(x)
 }
 
 // let records that a program runs, and lets it: it is made ready while that is
@@ -119,7 +113,6 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 		if err := s.mayBegin(x, mark, step, recorded); err != nil {
 			return err
 		}
-		p.inherits = step && p.leader && gate.Inherits(x.PID) // nobody else has it until it begins
 		becomes()
 		s.loop.Submit(func() { s.began(x.Exec) })
 		return nil
@@ -195,9 +188,6 @@ func turnDown(x *judge.Exec, p *process, reason string) {
 // began is a program that stands in its process now.
 func (s *Session) began(e *gate.Exec) {
 	p, before := s.roster.begins(e)
-	if p != nil && p.action != nil && p.inherits {
-		p.action.mixed = true
-	}
 	switch {
 	case p == nil || before == nil || !before.leader:
 	case before.action == p.action:

@@ -31,21 +31,20 @@ func (p proc) forked(q proc) int {
 // process is a living one in which a program began that the gate let start.
 type process struct {
 	proc
-	pgid     int
-	exec     api.Exec
-	sends    []string        // what it was seen to send as it started
-	kin      *kin            // nil: a root, which belongs to no action
-	action   *action         // the kin's
-	profile  *policy.Profile // a root's
-	leader   bool            // the action ends with it
-	agent    bool            // an agent's main process: what it starts is judged by itself
-	main     bool            // of the agent that the session was started for: see isMain
-	starter  bool            // the agent's own program, but only to become a command
-	shell    bool            // what runs there is a shell
-	busy     bool            // it has started a program
-	inherits bool            // it was given more than its standard streams
-	next     *judge.Chain    // the interpreter that its script still has to start
-	is       *judge.Identity // which agent; nil: none
+	pgid    int
+	exec    api.Exec
+	sends   []string        // what it was seen to send as it started
+	kin     *kin            // nil: a root, which belongs to no action
+	action  *action         // the kin's
+	profile *policy.Profile // a root's
+	leader  bool            // the action ends with it
+	agent   bool            // an agent's main process: what it starts is judged by itself
+	main    bool            // of the agent that the session was started for: see isMain
+	starter bool            // the agent's own program, but only to become a command
+	shell   bool            // what runs there is a shell
+	busy    bool            // it has started a program
+	next    *judge.Chain    // the interpreter that its script still has to start
+	is      *judge.Identity // which agent; nil: none
 }
 
 // kin are the processes that descend by fork from program starts that were

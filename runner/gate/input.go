@@ -3,9 +3,6 @@ package gate
 import (
 	"cmp"
 	"errors"
-	"os"
-	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -154,14 +151,4 @@ func sameInput(e *Exec) error {
 		return errors.New("its standard input or terminal was made another while it was held")
 	}
 	return nil
-}
-
-// Inherits says whether a process has more than its standard streams; also if that can't be told. For OnBegin it is what
-// the program was given.
-func Inherits(pid int) bool {
-	list, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
-	return err != nil || slices.ContainsFunc(list, func(fd os.DirEntry) bool {
-		n, err := strconv.Atoi(fd.Name())
-		return err != nil || n > 2
-	})
 }

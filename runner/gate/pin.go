@@ -72,6 +72,7 @@ func (e *Exec) pin() error {
 type script struct {
 	argument string
 	was      thing
+	speaks   bool // others can write to it while it is read
 	file
 }
 
@@ -130,7 +131,7 @@ func (e *Exec) namePipes() {
 	var pipes []string
 	for i := range e.scripts {
 		s := &e.scripts[i]
-		if speaks := s.was.mode == unix.S_IFIFO || s.was.mode == unix.S_IFCHR; speaks && s.path != "" && s.argument != standardInput {
+		if s.speaks && s.argument != standardInput {
 			pipes = append(pipes, s.argument)
 			e.Pipes = append(e.Pipes, s.was.ino)
 		}
@@ -172,18 +173,13 @@ func (v *view) script(argument string) script {
 		_ = unix.Close(fd)
 		return s
 	}
-	switch s.was.mode {
-	case unix.S_IFREG:
-		if !acts(fd) {
-			s.file = file{fd: fd, path: path, stat: st}
-			return s
-		}
-	case unix.S_IFDIR, unix.S_IFIFO:
+	s.speaks, _ = speaks(fd, &st)
+	switch {
+	case s.was.mode == unix.S_IFREG && !s.speaks:
+		s.file = file{fd: fd, path: path, stat: st}
+		return s
+	case s.was.mode == unix.S_IFDIR, s.speaks:
 		s.path = path
-	case unix.S_IFCHR:
-		if isTerminal(st.Rdev) {
-			s.path = path
-		}
 	}
 	_ = unix.Close(fd)
 	return s

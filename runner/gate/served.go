@@ -70,14 +70,14 @@ func (d procDir) listening() map[string]bool {
 	return out
 }
 
-// holds says whether a process has one of some sockets.
+// holds says whether a process has one of some sockets, for all that is looked at: one with too many descriptors may.
 func (d procDir) holds(sockets map[string]bool) bool {
 	if len(sockets) == 0 {
 		return false
 	}
 	fd, err := d.open("fd", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return false
+		return false // it is gone
 	}
 	defer unix.Close(fd)
 	b := make([]byte, 32<<10)
@@ -95,5 +95,5 @@ func (d procDir) holds(sockets map[string]bool) bool {
 			}
 		}
 	}
-	return false
+	return true
 }

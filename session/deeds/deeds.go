@@ -49,8 +49,7 @@ func (r *Teller) Tell(a Action) files.Told {
 	ctx := context.Background()
 	t := r.Files.Tell(ctx, a.Before, a.Spans)
 	if a.Ruled {
-		t.Trust = files.TrustIn(t.Changed, a.Commands, r.Ignores)
-		t.Trust.Idle = t.Trust.Output && r.Files.Idle(ctx, t.Changed)
+		t.Trust = r.Files.TrustIn(ctx, t.Changed)
 	}
 	in := effects.Input{
 		Changed: t.Changed, More: t.More, From: t.From, To: t.Until, Project: r.Project, Ignored: r.Ignores.Ignored,

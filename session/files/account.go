@@ -194,8 +194,8 @@ func Whose(alive []Command, ran map[int]bool, now time.Time, strict bool) (their
 			waited = waited || c.Ending || !c.Beside && !strict
 		}
 	}
-	if !MayAgent(ran) {
-		if len(may) > 0 {
+	if !mayAgent(ran) {
+		if len(may) > 0 || len(ran) > 0 { // or what ran isn't among them, and the change is nobody's
 			return may, nil
 		}
 		for _, c := range alive { // nobody ran: a store that the disk got later
@@ -226,7 +226,7 @@ func byShell(alive []Command, some []int) []int {
 // Undecided is for how long it stays open whose the changes are that the agent may have made: a command may end meanwhile
 // that takes them. 0: it is known now.
 func Undecided(alive []Command, ran map[int]bool, now time.Time) (wait time.Duration) {
-	if !MayAgent(ran) {
+	if !mayAgent(ran) {
 		return 0
 	}
 	for _, c := range alive {
@@ -240,8 +240,8 @@ func Undecided(alive []Command, ran map[int]bool, now time.Time) (wait time.Dura
 	return wait
 }
 
-// MayAgent says whether the agent is among those that can have run.
-func MayAgent(ran map[int]bool) bool { return ran == nil || ran[Agent] }
+// mayAgent says whether the agent is among those that can have run.
+func mayAgent(ran map[int]bool) bool { return ran == nil || ran[Agent] }
 
 // Halfway says whether all that changed is files that have nothing in them now, or new ones
 // that are called as temporary ones are. Many programs write a file beside the one that it

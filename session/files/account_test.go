@@ -37,6 +37,7 @@ func TestWhose(t *testing.T) {
 		{"the agent goes on beside a command", []Command{beside}, who{Agent: true, 6: true}, nil, []int{6}},
 		{"it waits for another", []Command{beside, young}, who{Agent: true, 6: true, 1: true}, []int{6, 1}, nil},
 		{"a command beside which it went on ends", []Command{last}, who{Agent: true, 7: true}, []int{7}, nil},
+		{"what isn't among them ran", []Command{left}, who{9: true}, nil, nil},
 		{"nothing is known", []Command{left, old}, nil, nil, []int{4, 2}},
 	} {
 		theirs, shared := Whose(c.alive, c.ran, now, false)

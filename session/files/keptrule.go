@@ -2,12 +2,11 @@ package files
 
 import (
 	"cmp"
-	"path"
+	"context"
 	"slices"
 	"strings"
 
 	"stepbox/policy"
-	"stepbox/policy/git"
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
@@ -16,56 +15,36 @@ import (
 // Trust is what an action's changes touch, for whoever decides whether a person
 // has to review them.
 type Trust struct {
-	Plain  bool // nothing that the person's own programs trust
-	Output bool // nothing but build output that git ignores, or git's own objects and references
-	Idle   bool // nothing but what git notes as it looks, and objects that it hadn't: nothing is another by that
+	Plain bool // nothing that the person's own programs trust
+	Idle  bool // nothing but what git notes as it looks, and objects that it hadn't: nothing is another by that
 }
 
-// TrustIn looks at an action's changes. It reads what git ignores, so it isn't
-// for the session's loop.
-func TrustIn(changed []diff.Change, commands []api.Command, ignores *git.Repository) Trust {
+// TrustIn looks at an action's changes.
+func (f *Files) TrustIn(ctx context.Context, changed []diff.Change) Trust {
 	if len(changed) == 0 || len(changed) >= mostJudged { // what is beyond isn't listed
 		return Trust{}
 	}
-	plain := !slices.ContainsFunc(changed, alwaysAsked)
-	return Trust{Plain: plain, Output: plain && !needsReview(changed, ignores, onlyGit(commands))}
+	return Trust{Plain: !slices.ContainsFunc(changed, alwaysAsked), Idle: f.idle(ctx, changed)}
 }
 
 // KeptByRule says in words why an action's changes don't wait for a person to
 // keep them; "" when they do. Its command was approved already; asking again is
 // worth a person's time only for what they may want to read. Ahead says that its
-// changes were approved with it, lingers that it left something running, mixed that the agent may have made some of them.
-func KeptByRule(a *api.Action, ahead, lingers, mixed bool, t Trust) string {
+// changes were approved with it, lingers that it left something running.
+func KeptByRule(a *api.Action, ahead, lingers bool, t Trust) string {
 	switch {
 	case a.Kind != api.KindCommand || a.Verdict != api.Allow || lingers || a.Shared:
 		return ""
 	case ahead && t.Plain:
 		return "approved together with what it changes"
-	case t.Output && (!mixed || t.Idle):
-		return "only build output that git ignores, or git's own objects and references"
+	case t.Idle:
+		return "only what git notes as it looks"
 	}
 	return ""
 }
 
 // mostJudged is how many changes a difference lists at most: see diff.Options.
 const mostJudged = 20_000
-
-// needsReview says whether some change is neither to a path that the project's
-// own rules ignore nor, when the command was git, to what git keeps its commits in.
-func needsReview(changed []diff.Change, ignores *git.Repository, byGit bool) bool {
-	return slices.ContainsFunc(changed, func(c diff.Change) bool {
-		if alwaysAsked(c) {
-			return true
-		}
-		for _, side := range sides(c) {
-			output := ignores.Ignored(side.path, side.kind == manifest.KindDir)
-			if !output && !(byGit && commits(side.path, side.kind)) {
-				return true
-			}
-		}
-		return false
-	})
-}
 
 // side is a path that a change touches, as what it was or as what it became.
 type side struct {
@@ -130,25 +109,4 @@ func commits(name string, kind manifest.Kind) bool {
 		return false // they make git read other folders
 	}
 	return deep || kind == manifest.KindDir
-}
-
-// onlyGit says whether an action's commands run git and nothing else, apart from
-// changing the folder.
-func onlyGit(commands []api.Command) bool {
-	found := false
-	for _, c := range commands {
-		if c.Written || c.Truncated || len(c.Sources) > 0 || len(c.Parts) == 0 {
-			return false
-		}
-		for _, p := range c.Parts {
-			word, _, _ := strings.Cut(p.Text, " ")
-			switch {
-			case path.Base(word) == "git":
-				found = true
-			case word != "cd":
-				return false
-			}
-		}
-	}
-	return found
 }

@@ -61,9 +61,9 @@ func (f *Files) loose(ctx context.Context, c diff.Change) bool {
 // maxIndex bounds an index that is looked into, in bytes: some hundred for each file of the project.
 const maxIndex = 64 << 20
 
-// Idle says whether some changes make nothing another that anything goes by: they are of the project's repository, new objects,
+// idle says whether some changes make nothing another that anything goes by: they are of the project's repository, new objects,
 // which nothing names, and what git notes in its index as it looks.
-func (f *Files) Idle(ctx context.Context, changed []diff.Change) bool {
+func (f *Files) idle(ctx context.Context, changed []diff.Change) bool {
 	return !slices.ContainsFunc(changed, func(c diff.Change) bool {
 		if strings.HasPrefix(c.Path, ".git/objects/") {
 			return c.Status != diff.Added || c.New.Kind != manifest.KindDir && !f.loose(ctx, c)

@@ -359,30 +359,6 @@ func (x *Exec) Shell() bool {
 	return policy.IsShell(program)
 }
 
-// Prints says whether what a program prints is written into the project, by whoever starts it.
-func (j *Judge) Prints(x *Exec) bool {
-	return slices.ContainsFunc(x.Writes, func(file string) bool { return j.Places.region(file) == inProject })
-}
-
-// mostWords is how many words of a program's arguments are looked at; more may be anything.
-const mostWords = 1000
-
-// Strays says whether what a program is told names a place outside of the project where nobody is asked about what
-// the agent makes: a link there may lead into the project.
-func (j *Judge) Strays(x *Exec) bool {
-	apart := func(r rune) bool { return strings.ContainsRune(" \t\n'\"`=:;,<>|&(){}@", r) }
-	left := mostWords
-	for _, arg := range x.Argv[min(1, len(x.Argv)):] {
-		for name := range strings.FieldsFuncSeq(arg, apart) {
-			from := max(strings.IndexByte(name, '/'), 0) // -o/tmp/x
-			if left--; left < 0 || name[0] == '~' || name[0] == '$' || j.loose(path.Join(x.Cwd, name)) || j.loose(path.Clean(name[from:])) {
-				return true
-			}
-		}
-	}
-	return x.Truncated
-}
-
 // reviewed says whether a variable only has code looked for in folders where what the agent makes is asked about.
 func (j *Judge) reviewed(variable, cwd string) bool {
 	name, value, _ := strings.Cut(variable, "=")
