@@ -11,7 +11,7 @@ import (
 var deaf = []string{
 	"cat", "chmod", "cp", "cut", "diff", "grep", "egrep", "fgrep", "head", "ln", "ls", "mkdir", "mv", "rg", "rm", "rmdir", "sort", "tail", "tee",
 	"touch", "tr", "uniq", "wc", // these start none
-	"git", "find", "tar", "make", "gmake", "ninja", "meson", "cmake", "ctest", "pkg-config", "cargo", "rustc", "rustdoc", "go", "javac", "kotlinc",
+	"git", "find", "tar", "make", "gmake", "ninja", "meson", "cmake", "ctest", "pkg-config", "cargo", "rustc", "rustdoc", "go", "javac",
 	"cc", "c++", "gcc", "g++", "clang", "clang++", "collect2", "ld", "ld.bfd", "ld.gold", "lld", "mold", "dpkg-architecture",
 }
 
@@ -157,6 +157,16 @@ func interpreted(argv []string, program string) (name string, searched bool) {
 	}
 	to := givenTo(g, words(argv[1:]))
 	return cmp.Or(to.module, to.name), to.module != ""
+}
+
+// Script is the file that a shell is given to run; "" for none, or another program. argv isn't empty.
+func Script(argv []string, program string) string {
+	if g := grammarOf(names(argv[0], program)); g.Shell {
+		if _, _, file, _ := shellArgs(words(argv[1:])); len(file) > 0 {
+			return file[0].text
+		}
+	}
+	return ""
 }
 
 // IsShell says whether a file is called as a shell is.

@@ -31,6 +31,32 @@ const maxHalfway = 10
 // account records a checkpoint and says whose the changes since the last one
 // are, of those that can have run; see files.Whose.
 func (s *Session) account(t files.Taken, ran map[int]bool, settles bool, then func(*files.Checkpoint, error)) {
+	s.undoesKept(t, func(undoes bool) { s.accounted(t, ran, settles, undoes, then) })
+}
+
+// undoesKept says in step mode whether changes put back something of what a person has kept to what it was as a command began that still
+// lives. Told with what that command changes since then, it would be nothing, and nobody asked.
+func (s *Session) undoesKept(t files.Taken, then func(undoes bool)) {
+	var since []int64
+	for _, a := range s.actions.alive() {
+		if a.Before < s.settled && !slices.Contains(since, a.Before) {
+			since = append(since, a.Before)
+		}
+	}
+	if s.info.Mode != api.ModeStep || len(t.Changed) == 0 || len(since) == 0 {
+		then(false)
+		return
+	}
+	settled := s.settled
+	s.loop.Aside(func() func() {
+		undoes := slices.ContainsFunc(since, func(before int64) bool {
+			return s.files.Undoes(context.Background(), t.Changed, t.Manifest, before, settled)
+		})
+		return func() { then(undoes) }
+	})
+}
+
+func (s *Session) accounted(t files.Taken, ran map[int]bool, settles, undoes bool, then func(*files.Checkpoint, error)) {
 	s.moved = false
 	var events []api.Event
 	cp := s.line.Last
@@ -41,7 +67,7 @@ func (s *Session) account(t files.Taken, ran map[int]bool, settles bool, then fu
 		s.line.Last = cp
 		events = append(events, s.line.Event(cp, 0))
 		if len(t.Changed) > 0 {
-			events = append(events, s.assign(last, cp, t.Changed, ran, settles)...)
+			events = append(events, s.assign(last, cp, t.Changed, ran, settles, undoes)...)
 		}
 	case t.Manifest != cp.Manifest: // read again, to the same end
 		cp = &files.Checkpoint{ID: cp.ID, Root: cp.Root, Manifest: t.Manifest}
@@ -67,9 +93,12 @@ func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from in
 
 // assign gives changes to those who made them. Ran is who can have run since the
 // last checkpoint; nil for anyone. What the agent may have made is asked about in step mode, unless that only
-// settles for a person what there is.
-func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool, settles bool) []api.Event {
+// settles for a person what there is, and so is what undoes something that was kept.
+func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool, settles, undoes bool) []api.Event {
 	theirs, shared := files.Whose(s.writers(), ran, time.Now(), s.info.Mode == api.ModeStep && !settles)
+	if undoes {
+		theirs, shared = nil, slices.Concat(theirs, shared)
+	}
 	if len(theirs) == 0 {
 		return s.edited(last, cp, changed, shared)
 	}
@@ -374,7 +403,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 // keepByRule marks what an action changed as reviewed where no person needs to be asked.
 func (s *Session) keepByRule(a *action, t files.Told) {
 	if why := a.keptByRule(s.info.Mode, t.Trust); why != "" { // recorded and shown as any other
-		a.Kept, a.keptTo = why, t.To
+		a.Kept, a.keptTo, s.settled = why, t.To, max(s.settled, t.To)
 		if err := a.review(api.ReviewKept); err != nil {
 			s.fail(err)
 		}

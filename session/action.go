@@ -98,12 +98,11 @@ type seat struct {
 	proc
 	pgid          int
 	stdin, stdout uint64 // inodes of the pipes that they are, else 0
-	input         uint64 // what it reads that others can write to while it runs: an inode, else 0
 	line          string
 }
 
 func seatOf(x *judge.Exec) seat {
-	return seat{proc: procOf(x), pgid: x.PGID, stdin: x.Stdin, stdout: x.Stdout, input: x.Input, line: x.Command.Line}
+	return seat{proc: procOf(x), pgid: x.PGID, stdin: x.Stdin, stdout: x.Stdout, line: x.Command.Line}
 }
 
 // sit gives an exec its seat. Programs that nobody holds come in any order; a shell
@@ -111,13 +110,6 @@ func seatOf(x *judge.Exec) seat {
 func (a *action) sit(x *judge.Exec) {
 	a.seats = append(a.seats, seatOf(x))
 	slices.SortStableFunc(a.seats, func(m, n seat) int { return m.forked(n.proc) })
-}
-
-// fedFromOutside says whether a program runs what it reads where others than the action write: in a pipe that is
-// given to it as a file, in what has a name, or in what the action got from who started it.
-func (a *action) fedFromOutside(x *judge.Exec) bool {
-	got := a.seats == nil || slices.ContainsFunc(a.seats, func(m seat) bool { return m.input == x.Input })
-	return x.Fed && (got || x.Common || len(x.Pipes) > 0)
 }
 
 // maxSeats bounds a job: what joins one that is full is an action of its own.

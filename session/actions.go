@@ -117,7 +117,7 @@ func (l *actions) job(x *judge.Exec, parent *process) *action {
 		}
 	}
 	for _, a := range l.running {
-		if a.State == api.ActionRunning && len(a.seats) < maxSeats && slices.ContainsFunc(a.seats, func(m seat) bool { return joined(a, m) }) {
+		if a.State == api.ActionRunning && !a.undone && len(a.seats) < maxSeats && slices.ContainsFunc(a.seats, func(m seat) bool { return joined(a, m) }) {
 			return a
 		}
 	}

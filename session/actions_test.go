@@ -151,29 +151,3 @@ func TestCommandsWaitBehindEdits(t *testing.T) {
 		t.Errorf("it is asked about (%v) and not put off (%d)", a.question, len(s.behind))
 	}
 }
-
-// What runs what it reads is told by others where these write, and not where the action does.
-func TestFedFromOutside(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		exec *gate.Exec
-		fed  bool
-		over bool
-		want bool
-	}{
-		"by a pipe of its own":    {exec: &gate.Exec{Input: 7}, fed: true},
-		"by what its action got":  {exec: &gate.Exec{Input: 1}, fed: true, want: true},
-		"by what anybody finds":   {exec: &gate.Exec{Input: 7, Common: true}, fed: true, want: true},
-		"by a pipe for a file":    {exec: &gate.Exec{Pipes: []uint64{7}}, fed: true, want: true},
-		"once its action is over": {exec: &gate.Exec{Input: 7}, fed: true, over: true, want: true},
-		"if it doesn't obey that": {exec: &gate.Exec{Input: 1}},
-	} {
-		a := action{seats: []seat{{input: 1}}}
-		if c.over {
-			a.seats = nil
-		}
-		if got := a.fedFromOutside(&judge.Exec{Exec: c.exec, Orders: judge.Orders{Fed: c.fed}}); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}

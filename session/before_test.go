@@ -1,6 +1,8 @@
 package session_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,7 +59,11 @@ func TestOneThatWritesOnHoldsUpNothing(t *testing.T) {
 		if e.Question.Subject == api.SubjectEdit {
 			answer = api.AnswerKeep
 		}
-		w.answers(*e.Question, answer)
+		if err := w.decide(*e.Question, answer); code(err) == api.CodeBusy {
+			w.answers(*e.Question, answer)
+		} else if code(err) != api.CodeDecided { // with one that waited for it
+			w.must(err)
+		}
 	}
 	w.ends()
 }
@@ -85,5 +91,45 @@ sleep 60;
 		t.Errorf("%s %q is asked about", nested.Subject, nested.Title)
 	}
 	w.untouched("made")
+	w.ends()
+}
+
+// Whoever puts back what a person has kept as it was when a command began changes something, though the command's changes are none then.
+func TestPutBackWhatWasKept(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{
+		"a": "old\n",
+		"agent.pl": `
+unless (fork) { exec "perl", "back.pl" }
+sleep 1 until -e "/tmp/read";
+open F, ">", "a"; print F "new\n"; close F;
+system "ls";
+open F, ">", "/tmp/go"; close F;
+sleep 1 until -e "/tmp/back";
+system "cat", "a";
+sleep 60;
+`,
+		"back.pl": `
+open F, "a"; $was = <F>; close F;
+open F, ">", "/tmp/read"; close F;
+sleep 1 until -e "/tmp/go";
+open F, ">", "a"; print F $was; close F;
+open F, ">", "/tmp/back"; close F;
+sleep 60;
+`,
+	}, "perl", "agent.pl")
+	w.approves(w.asks(api.Question{}, "perl back.pl"))
+	kept := w.heldAbout(api.SubjectEdit, 0)
+	w.must(w.decide(kept, api.AnswerKeep))
+	w.approves(w.asks(kept, "ls"))
+	again := w.heldAbout(api.SubjectEdit, kept.ID)
+	if len(again.Changes) != 1 || again.Changes[0].Path != "a" {
+		t.Errorf("asked about %q: %+v", again.Title, again.Changes)
+	}
+	w.must(w.decide(again, api.AnswerRollback))
+	w.happened("the roll back", func(e api.Event) bool { return e.Kind == "rollback.done" })
+	if text, err := os.ReadFile(filepath.Join(w.store.SessionDir(w.ID()), "upper", "a")); string(text) != "new\n" {
+		t.Errorf("it is %q (%v)", text, err)
+	}
 	w.ends()
 }

@@ -215,7 +215,7 @@ sleep 60;
 	w.ends()
 }
 
-// What serves others once the action is over starts what they say.
+// What an action left running may start what others say.
 func TestServerOutlivesItsAction(t *testing.T) {
 	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{
@@ -235,7 +235,7 @@ exit if fork;
 while (my $c = $l->accept) { chomp(my $line = <$c>); system split " ", $line }
 `,
 	}, "perl", "agent.pl")
-	w.isAskedAbout("perl server.pl", "perl, which serves others and isn't led by what was approved any more")
+	w.isAskedAbout("perl server.pl", "what was approved of action 1 has ended")
 }
 
 // An edit that never rests is asked about as it is.

@@ -74,17 +74,6 @@ func (s *Session) place(x *judge.Exec, inChain bool) {
 		// As npx and other launchers start it. Covered, nothing that it ever does
 		// would be judged.
 		s.form(x, &action{parent: p, profile: profile, doubt: "an agent within action " + strconv.Itoa(k.action.N) + " is an action of its own"})
-	case covered && k.person && x.Server == nil && s.info.Mode == api.ModeStep && !s.roster.led(k, x):
-		// What was approved is gone, or isn't above it: who has it start something now may be anyone.
-		mark := k.mark
-		lookFirst(s.loop, x, func() func() {
-			again := *x
-			others, err := s.roster.others(mark)
-			if again.Server = x.FindServer(others); err != nil { // any may be one
-				again.Server = &gate.Process{Name: "a program that can't be looked at"}
-			}
-			return func() { s.nested(k, &again) }
-		})
 	case covered:
 		s.nested(k, x)
 	case itself && p.agent && x.Self && !denied: // the agent's own process stays that

@@ -309,13 +309,13 @@ def feed(fd):
 time.sleep(60)
 `}, "python3", "agent.py")
 			q := w.held(0)
-			for q.Command != nil && strings.Contains(q.Title, "python3") {
+			for q.Command != nil && strings.Contains(q.Title, "python3") && !strings.Contains(q.Title, "victim.txt") {
 				if q.Command.Argv[0] == "python3" && name != "arguments" && !strings.Contains(strings.Join(q.Command.Unpinned, " "), "what it starts is asked about") {
 					t.Errorf("nobody is told that %q is fed", q.Title)
 				}
 				q = w.held(w.approves(q).ID)
 			}
-			if !strings.Contains(q.Title, "rm -v victim.txt") {
+			if q.Subject == api.SubjectEdit || !strings.Contains(q.Title, "victim.txt") {
 				t.Fatalf("held %q, want what was fed", q.Title)
 			}
 			w.must(w.decide(q, api.AnswerDeny))
@@ -445,12 +445,17 @@ func (w *world) denies(yes, no string) {
 	}
 }
 
-// What an approved program starts is covered, however it detaches itself.
-func TestJudgeApprovalCoversAnOrphan(t *testing.T) {
+// What detaches itself from what was approved is asked about, though it is still the action's: others may lead it by then.
+func TestJudgeApprovalCoversNoOrphan(t *testing.T) {
 	t.Parallel()
 	w := begin(t, api.ModeStep, map[string]string{"a": "1", "agent.sh": "sh -c 'cat a; ((until read -r a b c parent d </proc/self/stat && [ $parent = 1 ]; do :; done; setsid sh -c \"cat a; touch done; sleep 60\") &)'; read x\n"}, "bash", "agent.sh")
 	q := w.approves(w.asks(api.Question{}, "cat a; ((until"))
 	w.ran("cat", "a")
+	nested := w.asks(q, "setsid")
+	if nested.Subject != api.SubjectNested || !strings.Contains(nested.Rule, "isn't above what starts this") {
+		t.Errorf("it is asked as %s: %s", nested.Subject, nested.Rule)
+	}
+	w.approves(nested)
 	if e := w.ran("touch", "done"); e.Action != q.Action {
 		t.Errorf("what the orphan starts is said to be of action %d, want %d", e.Action, q.Action)
 	}

@@ -79,13 +79,12 @@ func (s *Session) release(a *action, rule string) {
 // counted.
 func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also []api.Event) {
 	a := k.action
-	a.undone = false // it may have joined what a roll back ended
 	k = s.roster.kinFor(k, x)
 	var with gate.Allowance
 	if counted && !a.Housekeeping && a.agent == nil {
 		with = gate.HoldExit // its end waits for the checkpoint after it
 	}
-	s.let(x, &process{kin: k, action: a, profile: a.profile, leader: counted, agent: counted && a.agent != nil}, rule, with, also...)
+	s.let(x, &process{kin: k, action: a, profile: a.profile, leader: counted, approved: a.approved(x), agent: counted && a.agent != nil}, rule, with, also...)
 }
 
 // let records that a program runs, and lets it: it is made ready while that is

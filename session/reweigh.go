@@ -88,9 +88,13 @@ func (s *Session) reweighedNested(q *question) {
 func (s *Session) letNested(q *question, x *judge.Exec, rule string) {
 	start := func(*files.Checkpoint) {
 		s.letting = slices.DeleteFunc(s.letting, func(o *question) bool { return o == q })
-		if len(q.execs) > 0 {
+		switch {
+		case len(q.execs) > 0 && q.joins && q.action.undone: // its changes could be nobody's
+			s.refuse(q.action, rule, "what it joined was rolled back meanwhile", nil, x)
+			s.leaderGone(q.action, nil)
+		case len(q.execs) > 0:
 			s.start(q.kin, x, rule, q.joins, nil)
-		} else if q.joins { // it went away meanwhile
+		case q.joins: // it went away meanwhile
 			s.leaderGone(q.action, nil)
 		}
 	}
@@ -168,7 +172,7 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		if why := s.uncovered(k, x); why != "" {
 			return api.Ask, "step mode: " + why
 		}
-	case s.info.Mode == api.ModeWatch || k.children || k.person && !a.fedFromOutside(x) || a.approved(x):
+	case s.info.Mode == api.ModeWatch || k.children || k.person || a.approved(x):
 	default:
 		return api.Verdict(j.Verdict), j.Rule
 	}
@@ -181,12 +185,10 @@ func (s *Session) uncovered(k *kin, x *judge.Exec) string {
 	switch n := strconv.Itoa(a.N); {
 	case a.approved(x):
 		return ""
-	case x.Server != nil:
-		return api.Escape(x.Server.Name) + ", which serves others and isn't led by what was approved any more, starts it"
-	case k.person && a.fedFromOutside(x):
-		return "it runs what others write to the standard input of action " + n
-	case k.person:
+	case k.person && s.roster.led(k, x):
 		return ""
+	case k.person:
+		return "what was approved of action " + n + " has ended, or isn't above what starts this: others may have it do so"
 	case a.person || k.joined:
 		by := "something"
 		if p, _, _ := s.roster.belongs(x); p != nil {

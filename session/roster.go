@@ -31,20 +31,21 @@ func (p proc) forked(q proc) int {
 // process is a living one in which a program began that the gate let start.
 type process struct {
 	proc
-	pgid    int
-	exec    api.Exec
-	sends   []string        // what it was seen to send as it started
-	kin     *kin            // nil: a root, which belongs to no action
-	action  *action         // the kin's
-	profile *policy.Profile // a root's
-	leader  bool            // the action ends with it
-	agent   bool            // an agent's main process: what it starts is judged by itself
-	main    bool            // of the agent that the session was started for: see isMain
-	starter bool            // the agent's own program, but only to become a command
-	shell   bool            // what runs there is a shell
-	busy    bool            // it has started a program
-	next    *judge.Chain    // the interpreter that its script still has to start
-	is      *judge.Identity // which agent; nil: none
+	pgid     int
+	exec     api.Exec
+	sends    []string        // what it was seen to send as it started
+	kin      *kin            // nil: a root, which belongs to no action
+	action   *action         // the kin's
+	profile  *policy.Profile // a root's
+	leader   bool            // the action ends with it
+	approved bool            // within its action, by a person
+	agent    bool            // an agent's main process: what it starts is judged by itself
+	main     bool            // of the agent that the session was started for: see isMain
+	starter  bool            // the agent's own program, but only to become a command
+	shell    bool            // what runs there is a shell
+	busy     bool            // it has started a program
+	next     *judge.Chain    // the interpreter that its script still has to start
+	is       *judge.Identity // which agent; nil: none
 }
 
 // kin are the processes that descend by fork from program starts that were
@@ -166,11 +167,12 @@ func (r *roster) belongs(x *judge.Exec) (p *process, k *kin, doubt string) {
 	return r.descends(gate.Party{Process: gate.Process{PID: x.PID, Start: x.Start}, Ancestors: x.Ancestors, Mark: x.Mark})
 }
 
-// led says whether a program start is below one of the programs by which a kin began, or in its process.
+// led says whether a program start is below a program that was approved in an action, or in its process: else who has it start
+// something may be anyone that reaches what was left running.
 func (r *roster) led(k *kin, x *judge.Exec) bool {
 	leads := func(at proc) bool {
 		p := r.procs[at]
-		return p != nil && p.leader && p.action == k.action
+		return p != nil && (p.leader || p.approved) && p.action == k.action
 	}
 	return leads(procOf(x)) || slices.ContainsFunc(x.Ancestors, func(a gate.Process) bool { return leads(proc{a.PID, a.Start}) })
 }
@@ -277,6 +279,7 @@ func (r *roster) begins(e *gate.Exec) (now, before *process) {
 	delete(r.starting, e)
 	delete(r.released, now.proc)
 	before = r.procs[now.proc]
+	now.approved = now.approved || before != nil && before.approved && before.action == now.action
 	r.procs[now.proc] = now
 	return now, before
 }
@@ -345,15 +348,6 @@ func (r *roster) tree(a *action) (out []proc) {
 		}
 	}
 	return out
-}
-
-// others are the processes that have a mark, whoever started them. It may be called outside of the loop.
-func (r *roster) others(mark uint64) (out []gate.Process, err error) {
-	list, err := r.box.Marked(func(m uint64) bool { return m == mark })
-	for _, p := range list {
-		out = append(out, gate.Process{PID: p.PID, Start: p.Start, Name: p.Name})
-	}
-	return out, err
 }
 
 // byPID is the action that a process which began a program belongs to; 0 for none.

@@ -50,10 +50,9 @@ type Exec struct {
 	Ancestors []Process // nearest first, without the sandbox's PID 1
 	Stdin     uint64    // inode of the pipe that it is, else 0
 	Stdout    uint64
-	Input     uint64   // inode of its standard input, if others can put words into that while it runs: a pipe, a socket, a terminal, all but files and /dev/null
-	Common    bool     // whoever finds Input can write to it: it is a socket, has a name, or is of /proc
-	Own       bool     // Input is the session's own terminal, at which a person types
-	Given     bool     // others say what it reads: it has an Input that isn't Own, or a file that the sandbox can write, or its terminal isn't the session's own
+	Open      bool     // others can put words into its standard input while it runs: that is a pipe, a socket, a terminal, all but files and /dev/null
+	Own       bool     // it is the session's own terminal, at which a person types
+	Given     bool     // others say what it reads: it is Open and not Own, or a file that the sandbox can write, or its terminal isn't the session's own
 	Writes    []string // files that its standard output and error are written to
 	Pipes     []uint64 // inodes of the pipes and terminals among the arguments that it may read as scripts
 

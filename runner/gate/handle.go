@@ -264,10 +264,8 @@ func (e *Exec) readProcess() error {
 		return fmt.Errorf("cannot run anything in %q: %w", e.Cwd, err)
 	}
 	e.input = e.gate.input(e.thread, s.tty)
-	if e.input.open {
-		e.Input, e.Common, e.Own = max(e.input.ino, 1), e.input.named, e.input.own
-	}
-	e.Given = e.Input != 0 && !e.Own || e.input.file || e.input.tty != 0
+	e.Open, e.Own = e.input.open, e.input.own
+	e.Given = e.Open && !e.Own || e.input.file || e.input.tty != 0
 	e.Writes = slices.Compact(slices.DeleteFunc([]string{e.input.toOut, e.input.toErr}, func(to string) bool { return to == "" }))
 	if e.input.mode == unix.S_IFIFO {
 		e.Stdin = e.input.ino

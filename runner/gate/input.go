@@ -15,7 +15,6 @@ type input struct {
 	mode     uint32
 	rdev     uint64
 	open     bool // others can put words into it while the program runs
-	named    bool // whoever finds it can
 	file     bool // it is a file that they can write
 	own      bool // it is the session's own terminal, at which a person types
 	tty      int  // the device number of the terminal; 0 if that is none, or the session's own
@@ -29,7 +28,7 @@ func (d procDir) input() input {
 	if errors.Is(err, unix.ENOENT) {
 		return input{}
 	}
-	unknown := input{there: true, open: true, named: true}
+	unknown := input{there: true, open: true}
 	if err != nil {
 		return unknown
 	}
@@ -39,29 +38,24 @@ func (d procDir) input() input {
 		return unknown
 	}
 	in := input{there: true, dev: st.Dev, ino: st.Ino, mode: st.Mode & unix.S_IFMT, rdev: st.Rdev}
-	in.open, in.named = speaks(fd, &st)
+	in.open = speaks(fd, &st)
 	in.file = !in.open && written(fd, &st)
 	return in
 }
 
 // speaks says whether what is read from an open file isn't only what lies in it: a pipe, a socket, a
 // terminal, a file that the kernel makes up as it is read (a process's own words in /proc), events that
-// somebody causes (inotify(7)). Whatever isn't known to be silent speaks. A pipe without a name and a
-// terminal speak for those who were given it; others can be spoken through by any that find them.
-func speaks(fd int, st *unix.Stat_t) (yes, common bool) {
+// somebody causes (inotify(7)). Whatever isn't known to be silent speaks.
+func speaks(fd int, st *unix.Stat_t) bool {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		yes = acts(fd)
-		return yes, yes
+		return acts(fd)
 	case unix.S_IFDIR: // it can't be read
-		return false, false
+		return false
 	case unix.S_IFCHR:
-		return !silent(st.Rdev), !isTerminal(st.Rdev)
-	case unix.S_IFIFO:
-		var fs unix.Statfs_t
-		return true, unix.Fstatfs(fd, &fs) != nil || fs.Type != unix.PIPEFS_MAGIC
+		return !silent(st.Rdev)
 	}
-	return true, true
+	return true
 }
 
 // written says whether an open file is a regular one that lies where the sandbox can write.

@@ -128,7 +128,7 @@ func TestReasonOnTerminal(t *testing.T) {
 	if !strings.Contains(got.String(), "stepbox: denied: because\r\n") {
 		t.Errorf("the terminal has %q", got.String())
 	}
-	if b.seen()[0].Input == 0 || b.seen()[0].Stdin != 0 {
+	if !b.seen()[0].Open || b.seen()[0].Stdin != 0 {
 		t.Error("its standard input isn't seen to be a terminal")
 	}
 }

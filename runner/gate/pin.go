@@ -173,7 +173,7 @@ func (v *view) script(argument string) script {
 		_ = unix.Close(fd)
 		return s
 	}
-	s.speaks, _ = speaks(fd, &st)
+	s.speaks = speaks(fd, &st)
 	switch {
 	case s.was.mode == unix.S_IFREG && !s.speaks:
 		s.file = file{fd: fd, path: path, stat: st}

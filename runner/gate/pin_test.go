@@ -244,8 +244,8 @@ func TestInputBecomesAnother(t *testing.T) {
 		t.Run(c.from+" to "+c.to, func(t *testing.T) {
 			b := start(t, setup{role: "input", args: []string{c.from, c.to}, dir: t.TempDir(), decide: allowBut("true")})
 			e := b.await("true")
-			if (e.Input != 0) != c.open {
-				t.Errorf("others can speak by it: %v", e.Input != 0)
+			if e.Open != c.open {
+				t.Errorf("others can speak by it: %v", e.Open)
 			}
 			if e.Given != (c.open || c.from == "file") {
 				t.Errorf("others say what it reads: %v", e.Given)

@@ -100,3 +100,31 @@ func (f *Files) graft(ctx context.Context, state, from, to *manifest.Manifest) (
 	}
 	return manifest.Graft(state, to, pathsOf(changed)), nil
 }
+
+// Undoes says whether some of the changes that led to a state put back what was changed between two checkpoints to what it was at the
+// first; also if that can't be told.
+func (f *Files) Undoes(ctx context.Context, changed []diff.Change, now *manifest.Manifest, from, to int64) bool {
+	before, err := f.At(ctx, from)
+	if err != nil {
+		return true
+	}
+	after, err := f.At(ctx, to)
+	if err != nil {
+		return true
+	}
+	since, err := f.Between(ctx, before, after)
+	if err != nil {
+		return true
+	}
+	net, err := f.Between(ctx, before, now)
+	if err != nil {
+		return true
+	}
+	was, is, by := byPath(since), byPath(net), byPath(changed)
+	for path := range was {
+		if _, differs := is[path]; !differs && by[path] != (shownPath{}) {
+			return true
+		}
+	}
+	return false
+}

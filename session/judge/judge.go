@@ -92,7 +92,6 @@ type Exec struct {
 	Posing    bool             // it goes by a name that the agent may have chosen
 	Ours      bool             // Stepbox's own program, told to do what agents may have it do
 	Hook      bool             // a shell that the agent runs Ours in, and nothing else
-	Server    *gate.Process    // above it, that others can connect to; nil: it wasn't looked for, or there is none
 	Chain     *Chain           // what the same process starts next, as part of this; nil for nothing
 	Writable  bool             // its program, or the link that it was started by, is where the agent can write
 
@@ -336,7 +335,7 @@ func (j *Judge) orders(x *Exec, l *looks) {
 		return
 	}
 	argv, program := started(e)
-	x.Fed = x.Fed || e.Input != 0 && policy.ReadsInput(argv, program)
+	x.Fed = x.Fed || e.Open && policy.ReadsInput(argv, program)
 	unknown := func(v string) bool { return policy.LoadsCode(v) && !j.reviewed(v, e.Cwd) }
 	x.Obeys = x.Fed || e.Truncated || !policy.Deaf(argv, program) || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l)
 }
@@ -399,11 +398,14 @@ func Scripts(e *gate.Exec, profile *policy.Profile) []string {
 // mostDirs is how many folders of PATH are searched for a script.
 const mostDirs = 64
 
-// searched are the files that a shell, or perl -S, looks for along PATH when its script isn't in the folder.
+// searched are the files that a shell looks for along PATH when its script isn't in the folder.
 func searched(e *gate.Exec) (out []string) {
-	name := bareScript(e)
+	if len(e.Argv) == 0 {
+		return nil
+	}
+	name := policy.Script(e.Argv, e.Program.Path)
 	i := slices.IndexFunc(e.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
-	if name == "" || i < 0 {
+	if name == "" || i < 0 || strings.Contains(name, "/") {
 		return nil
 	}
 	for dir := range strings.SplitSeq(strings.TrimPrefix(e.Env[i], "PATH="), ":") {
@@ -412,22 +414,6 @@ func searched(e *gate.Exec) (out []string) {
 		}
 	}
 	return out
-}
-
-// bareScript is a script that is given by its name alone to a program that searches for it; "" for none.
-func bareScript(e *gate.Exec) string {
-	if _, _, line := policy.Told(e.Argv); line || !policy.IsShell(e.Program.Path) && !slices.Contains(e.Argv, "-S") {
-		return ""
-	}
-	for _, a := range e.Argv[min(1, len(e.Argv)):] {
-		switch {
-		case strings.Contains(a, "/"):
-			return ""
-		case a != "" && a[0] != '-' && a[0] != '+':
-			return a
-		}
-	}
-	return ""
 }
 
 // unseen says whether the program, or a file that it may be given as one, is one that the session made

@@ -88,11 +88,11 @@ func TestExec(t *testing.T) {
 		"hostile": {exec: starts("/usr/bin/echo", "/usr/bin/echo", "echo", "\x1b[2J\u202e"), line: `echo $'\x1b[2J\xe2\x80\xae'`, want: policy.Allow, check: func(x *Exec) bool {
 			return x.Command.Unclear && x.Command.Argv[1] == `\x1b[2J\u202e`
 		}},
-		"fed": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Input, e.Pipes = 5, []uint64{4} }, line: "bash", want: policy.Allow, check: func(x *Exec) bool {
+		"fed": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), change: func(e *gate.Exec) { e.Open, e.Pipes = true, []uint64{4} }, line: "bash", want: policy.Allow, check: func(x *Exec) bool {
 			return x.Fed && x.Obeys && len(x.Command.Unpinned) == 1
 		}},
 		"not known":                          {exec: starts("/p/tool", "/p/tool", "/p/tool"), line: "/p/tool", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys && !x.Fed }},
-		"known":                              {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", "x"), change: func(e *gate.Exec) { e.Input = 5 }, line: "x", want: policy.Allow, check: func(x *Exec) bool { return !x.Obeys && !x.Fed }},
+		"known":                              {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", "x"), change: func(e *gate.Exec) { e.Open = true }, line: "x", want: policy.Allow, check: func(x *Exec) bool { return !x.Obeys && !x.Fed }},
 		"known, with code that is loaded":    {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", "x"), change: func(e *gate.Exec) { e.Env = []string{"LD_PRELOAD=/tmp/x"} }, line: "x", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
 		"known, with a script that was made": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "/tmp/made"), line: "bash /tmp/made", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
 		"a shell at a prompt":                {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash"), line: "bash", want: policy.Allow, check: func(x *Exec) bool { return x.Root }},

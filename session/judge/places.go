@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stepbox/runner"
 	"stepbox/runner/gate"
 	"stepbox/runner/overlay/manifest"
 )
@@ -135,6 +136,9 @@ func (p *Places) onHost(file string) (r region, root, rel string) {
 		if m.inside != "" && manifest.Within(file, m.inside) {
 			return m.region, m.host, strings.TrimPrefix(strings.TrimPrefix(file, m.inside), "/")
 		}
+	}
+	if manifest.Within(file, path.Dir(runner.SelfPath)) { // it can't be written
+		return elsewhere, "", ""
 	}
 	if slices.ContainsFunc(sandboxOwn, func(dir string) bool { return manifest.Within(file, dir) }) {
 		return inTemp, "", ""

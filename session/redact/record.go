@@ -160,7 +160,7 @@ var exactly = []string{"id", "hash", "same", "folder", "hidden_paths", "started_
 // exact says whether the texts of a member are recorded as they are.
 func (r *Redactor) exact(member string) bool { return r.recording && slices.Contains(exactly, member) }
 
-// variables are members that list variables, each NAME=value: what they hold isn't run.
+// variables are members that list variables, each NAME=value.
 var variables = []string{"env", "env_usual", "variables"}
 
 // member replaces the secrets of a text that is, or is listed, in a member of a JSON object.
@@ -170,7 +170,7 @@ func (r *Redactor) member(name string, before []byte, text, where string) string
 	case r.exact(name):
 		return text
 	case slices.Contains(variables, name):
-		if of, value, ok := strings.Cut(text, "="); ok && value != "" && api.SecretName(of) {
+		if of, value, ok := strings.Cut(text, "="); ok && value != "" && api.SecretName(of) && !inPath([]byte(value), 0, len(value)) {
 			return of + "=" + api.Hidden
 		}
 	}
@@ -194,13 +194,13 @@ func broken(text []byte) (lines []byte) {
 func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 	out := slices.DeleteFunc(found, func(s span) bool {
 		program := bytes.HasSuffix(bytes.TrimRight(small[:s.from], `"'\`), []byte("askpass=")) // it names one that is run
-		return s.kind != "" && (program || leads(text[s.from:s.to]) || isShown(s.kind, text[:s.from]) || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
+		return s.kind != "" && (program || inPath(text, s.from, s.to) || isShown(s.kind, text[:s.from]) || apart(text[:s.from]) || !plain(string(text[s.from:s.to])))
 	})
 	if bytes.IndexByte(text, '=') >= 0 {
 		for _, m := range rules().assignment().FindAllSubmatchIndex(text, -1) {
 			name, value := string(text[m[2]:m[3]]), string(text[m[6]:m[7]])
 			secret := option().MatchString(name) || name == strings.ToUpper(name) && api.SecretName(name)
-			if program := strings.HasSuffix(strings.ToLower(name), "askpass"); secret && !program && plain(value) && !leads(text[m[6]:m[7]]) {
+			if program := strings.HasSuffix(strings.ToLower(name), "askpass"); secret && !program && plain(value) && !inPath(text, m[6], m[7]) {
 				out = append(out, span{m[6], m[7], "value"})
 			}
 		}
@@ -218,9 +218,17 @@ func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 	return out
 }
 
-// leads says whether a value is a path, and so may be a program's.
-func leads(value []byte) bool {
-	return slices.ContainsFunc([]string{"/", "./", "../", "~/"}, func(start string) bool { return bytes.HasPrefix(value, []byte(start)) })
+// inPath says whether a part of a text stands in a word with a slash: that may be a path, and so a program's. An address is none.
+func inPath(text []byte, from, to int) bool {
+	const ends = " \t\r\n\"'`=;|&<>(){}"
+	from = bytes.LastIndexAny(text[:from], ends) + 1
+	if end := bytes.IndexAny(text[to:], ends); end >= 0 {
+		to += end
+	} else {
+		to = len(text)
+	}
+	word := text[from:to]
+	return bytes.IndexByte(word, '/') >= 0 && !bytes.Contains(word, []byte("://"))
 }
 
 // apart says whether what comes is a word of its own to a shell, behind one that isn't an
