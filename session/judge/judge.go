@@ -337,7 +337,8 @@ func (j *Judge) orders(x *Exec, l *looks) {
 	argv, program := started(e)
 	x.Fed = x.Fed || e.Open && policy.ReadsInput(argv, program)
 	unknown := func(v string) bool { return policy.LoadsCode(v) && !j.reviewed(v, e.Cwd) }
-	x.Obeys = x.Fed || e.Truncated || !policy.Deaf(argv, program) || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l)
+	made := j.Places.region(program) != elsewhere // or can be: then its name says nothing
+	x.Obeys = x.Fed || e.Truncated || made || !policy.Deaf(argv, program) || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l)
 }
 
 // started is the command that the kernel makes of an exec, which has at least one argument: a script's

@@ -92,6 +92,7 @@ func TestExec(t *testing.T) {
 			return x.Fed && x.Obeys && len(x.Command.Unpinned) == 1
 		}},
 		"not known":                          {exec: starts("/p/tool", "/p/tool", "/p/tool"), line: "/p/tool", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys && !x.Fed }},
+		"called as one that is known":        {exec: starts("/p/make", "/p/make", "/p/make"), line: "/p/make", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
 		"known":                              {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", "x"), change: func(e *gate.Exec) { e.Open = true }, line: "x", want: policy.Allow, check: func(x *Exec) bool { return !x.Obeys && !x.Fed }},
 		"known, with code that is loaded":    {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-c", "x"), change: func(e *gate.Exec) { e.Env = []string{"LD_PRELOAD=/tmp/x"} }, line: "x", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
 		"known, with a script that was made": {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "/tmp/made"), line: "bash /tmp/made", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},

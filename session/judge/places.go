@@ -262,12 +262,21 @@ func Obeyed(rel string) bool {
 // ObeyedNames are these files and folders, below a home.
 func ObeyedNames() []string { return slices.Clone(obeyed) }
 
-// Traps lists those of the home that this session wrote: its changes aren't
+// Traps lists those of the home, and of the folders from there to the project, that this session wrote: its changes aren't
 // reviewed, and whatever is approved may read them.
 func (p *Places) Traps() (out []string) {
-	for _, name := range obeyed {
-		if file := path.Join(p.Home, name); p.Home != "" && p.look(file).wrote(p.Began) {
-			out = append(out, file)
+	if p.Home == "" {
+		return nil
+	}
+	dirs := []string{p.Home}
+	for dir := path.Dir(p.Project); dir != p.Home && manifest.Within(dir, p.Home); dir = path.Dir(dir) {
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range dirs {
+		for _, name := range obeyed {
+			if file := path.Join(dir, name); p.look(file).wrote(p.Began) {
+				out = append(out, file)
+			}
 		}
 	}
 	return out
