@@ -55,6 +55,10 @@ func TestSurvivorDoesNotEndSupervision(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		w.let(name)
 		edit := w.held(q.ID)
+		if edit.Subject == api.SubjectNested { // the line had ended when it started
+			w.approves(edit)
+			edit = w.held(edit.ID)
+		}
 		if edit.Subject != api.SubjectEdit || edit.Action == a.N || len(edit.Changes) != 1 || edit.Changes[0].Path != name+".txt" {
 			t.Fatalf("held %s of action %d with %v, want an edit of its own of %s.txt", edit.Subject, edit.Action, edit.Changes, name)
 		}
