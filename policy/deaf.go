@@ -73,7 +73,7 @@ func (p *program) quiet(args []word) bool {
 			known = known && i+1 < len(args) && slices.Contains(p.Quiet, "-o "+args[i+1].text)
 		}
 		switch {
-		case !known:
+		case !known, takes && i+1 == len(args): // node -p reads its program then
 			return false
 		case program && p.Apart:
 			return true
@@ -92,7 +92,7 @@ func (p *program) option(arg string) (known, program, takes bool) {
 		value := slices.Contains(p.Values, name)
 		return slices.ContainsFunc(p.Quiet, func(q string) bool {
 			begin, open := strings.CutSuffix(q, "*")
-			return name == q || open && strings.HasPrefix(name, begin)
+			return name == q || open && attached && strings.HasPrefix(name, begin)
 		}), value && !slices.Contains(p.Flags, name), value && !attached
 	}
 	for i := 1; i < len(arg); i++ {

@@ -26,7 +26,7 @@ type program struct {
 	// operand.
 	Interpreter bool `yaml:"interpreter"`
 	// Quiet are the options with which a shell or an interpreter obeys nothing but the program that it is given: letters, long
-	// options and what those begin with (--max-*), and settings of a shell's (-o NAME). Of others that isn't known.
+	// options and what those begin with that have their value attached (--max-*), and settings of a shell's (-o NAME). Of others that isn't known.
 	Quiet []string `yaml:"quiet"`
 	// Apart says that what follows the program isn't its options, however that was given.
 	Apart bool `yaml:"apart"`
