@@ -135,7 +135,7 @@ func (j *judging) within(called []string, g *program, args []word, at site, text
 	switch {
 	case g.Shell:
 		return j.shell(called, args, at, text)
-	case g.Interpreter && at.piped && readsInput(g, args):
+	case g.Interpreter && at.piped && g.told(args).reads():
 		return j.unknown(fromInput), false
 	case g.Interpreter:
 		return j.interpreted(g, args, at, text)
@@ -147,29 +147,6 @@ func (j *judging) within(called []string, g *program, args []word, at site, text
 		return j.wrapper(g, args, at, text)
 	}
 	return nil, false
-}
-
-// readsInput says whether an interpreter has neither a file nor an option that
-// holds its program.
-func readsInput(g *program, args []word) bool {
-	for i := 0; i < len(args); i++ {
-		switch t := args[i].text; {
-		case t == "-", isInput(t):
-			return true
-		case t == "--":
-			return i+1 == len(args)
-		case !strings.HasPrefix(t, "-"), t == "--version", t == "--help": // it says that, and ends
-			return false
-		case slices.Contains(g.Values, t):
-			if !slices.Contains(g.Flags, t) { // flags there: harmless values
-				return false
-			}
-			i++
-		case !strings.HasPrefix(t, "--") && slices.Contains(g.Values, t[:2]) && !slices.Contains(g.Flags, t[:2]):
-			return false
-		}
-	}
-	return true
 }
 
 // interpreted judges what an interpreter is told to run.

@@ -36,12 +36,12 @@ func deafAs(name string, argv []string) bool {
 		return len(argv) > 0 && !strings.HasPrefix(argv[0], "-") && Deaf(argv, "")
 	case g.Shell:
 		_, given, file, unsure := shellArgs(args)
-		return !unsure && (given || len(file) > 0 && !isInput(file[0].text)) && g.quiet(args)
+		return !unsure && (given || len(file) > 0 && !isInput(file[0].text)) && g.told(args).quiet
 	case slices.ContainsFunc(argv, takesInput), slices.Contains(relays, name):
 		return false
 	case g.Interpreter:
-		m := givenTo(g, args).module
-		return !readsInput(g, args) && g.quiet(args) && (m == "" || slices.Contains(deafModules, m))
+		t := g.told(args)
+		return t.quiet && !t.reads() && (t.module == "" || slices.Contains(deafModules, t.module))
 	case g.Runs != nil && len(g.Runs.After) == 0:
 		return !g.Runs.Input
 	}
@@ -54,59 +54,97 @@ func deafAs(name string, argv []string) bool {
 // relays are wrappers that give what they read to what they start, at a terminal of their own.
 var relays = []string{"script", "unbuffer", "rlwrap", "sudo", "su", "xvfb-run"}
 
-// quiet says whether the options of a shell or an interpreter are all known to leave it obeying nothing but the program that it is given.
-func (p *program) quiet(args []word) bool {
-	given := false // by an option: others may follow
-	for i := 0; i < len(args); i++ {
-		arg := args[i].text
-		if arg == "--" {
-			return true
-		}
-		if len(arg) < 2 || arg[0] != '-' && arg[0] != '+' {
-			if given {
-				continue
-			}
-			return arg != "inspect" && arg != "debug" // node's
-		}
-		known, program, takes := p.option(arg)
-		if takes && p.Shell {
-			known = known && i+1 < len(args) && slices.Contains(p.Quiet, "-o "+args[i+1].text)
-		}
-		switch {
-		case !known, takes && i+1 == len(args): // node -p reads its program then
-			return false
-		case program && p.Apart:
-			return true
-		case takes:
-			i++
-		}
-		given = given || program
-	}
-	return true
+// told is what a shell or an interpreter is told by its arguments.
+type told struct {
+	quiet   bool   // its options are all known to leave it obeying nothing but the program that it is given
+	program bool   // that is in an option
+	module  string // or a module,
+	script  string // or the name of a file
 }
 
-// option says of one of these arguments whether it is quiet, whether it gives a program, and whether it takes the next
-// argument.
-func (p *program) option(arg string) (known, program, takes bool) {
-	if name, _, attached := strings.Cut(arg, "="); strings.HasPrefix(arg, "--") {
-		value := slices.Contains(p.Values, name)
-		return slices.ContainsFunc(p.Quiet, func(q string) bool {
-			begin, open := strings.CutSuffix(q, "*")
-			return name == q || open && attached && strings.HasPrefix(name, begin)
-		}), value && !slices.Contains(p.Flags, name), value && !attached
-	}
-	for i := 1; i < len(arg); i++ {
-		opt, last := "-"+arg[i:i+1], i+1 == len(arg)
-		switch {
-		case p.Shell && arg[i] == 'o' && last:
-			return true, false, true
-		case len(p.Quiet) == 0 || !strings.Contains(p.Quiet[0], opt[1:]):
-			return false, false, false
-		case slices.Contains(p.Values, opt): // the rest is its value
-			return true, !slices.Contains(p.Flags, opt), last
+// told takes the arguments of a shell or an interpreter apart as far as its program, and on where options may follow.
+func (p *program) told(args []word) (out told) {
+	out.quiet = true
+	for i := 0; i < len(args); i++ {
+		arg := args[i].text
+		switch last := i+1 == len(args); {
+		case arg == "--" && !last && !out.program:
+			out.script = args[i+1].text
+			return out
+		case arg == "--version", arg == "--help": // it says that, and ends
+			out.program = true
+			return out
+		case arg == "--":
+			return out
+		case (len(arg) < 2 || arg[0] != '-' && arg[0] != '+') && out.program:
+			continue
+		case len(arg) < 2 || arg[0] != '-' && arg[0] != '+':
+			out.quiet = out.quiet && arg != "inspect" && arg != "debug" // node's
+			out.script = arg
+			return out
+		}
+		o := p.option(arg)
+		if o.takes && i+1 == len(args) { // node -p reads its program then
+			out.quiet = false
+			return out
+		}
+		if o.takes {
+			i++
+			o.value = args[i].text
+			o.known = o.known && (!p.Shell || slices.Contains(p.Quiet, "-o "+o.value))
+		}
+		out.quiet = out.quiet && o.known
+		if out.program = out.program || o.program; !o.program {
+			continue
+		}
+		if p.Runs != nil && o.name == p.Runs.Module {
+			out.program, out.module = false, o.value
+		}
+		if p.Apart {
+			return out
 		}
 	}
-	return true, false, false
+	return out
+}
+
+// reads says whether that is neither a file nor a program: it comes from the standard input then.
+func (t told) reads() bool {
+	return !t.program && t.module == "" && (t.script == "" || t.script == "-" || isInput(t.script))
+}
+
+// option is one of these arguments.
+type option struct {
+	name, value string
+	known       bool // it is quiet
+	program     bool // it gives a program
+	takes       bool // its value is the next argument
+}
+
+func (p *program) option(arg string) option {
+	if name, value, attached := strings.Cut(arg, "="); strings.HasPrefix(arg, "--") {
+		o := option{name: name, value: value, takes: slices.Contains(p.Values, name) && !attached}
+		o.program = slices.Contains(p.Values, name) && !slices.Contains(p.Flags, name)
+		o.known = slices.ContainsFunc(p.Quiet, func(q string) bool {
+			begin, open := strings.CutSuffix(q, "*")
+			return name == q || open && attached && strings.HasPrefix(name, begin)
+		})
+		return o
+	}
+	o := option{known: true}
+	for i := 1; i < len(arg); i++ {
+		o.name = "-" + arg[i:i+1]
+		last := i+1 == len(arg)
+		if p.Shell && arg[i] == 'o' && last {
+			o.takes = true
+			return o
+		}
+		o.known = o.known && len(p.Quiet) > 0 && strings.Contains(p.Quiet[0], arg[i:i+1])
+		if slices.Contains(p.Values, o.name) { // the rest is its value
+			o.value, o.program, o.takes = arg[i+1:], !slices.Contains(p.Flags, o.name), last
+			return o
+		}
+	}
+	return o
 }
 
 // takesInput says whether an argument has a program take in its standard input.
@@ -118,36 +156,6 @@ func takesInput(arg string) bool {
 	return arg == "-" || value == "-" || isInput(arg) || isInput(value) || isInput(strings.TrimPrefix(arg, "@")) || len(arg) > 2 && arg[0] == '-' && isInput(arg[2:])
 }
 
-// given is what an interpreter is given to run: a module, a name, or neither if the program itself is among
-// its arguments, or comes by its input.
-type given struct{ module, name string }
-
-// givenTo takes an interpreter's arguments apart as far as its program.
-func givenTo(g *program, args []word) (out given) {
-	by := "" // the option whose value is a module
-	if g.Runs != nil {
-		by = g.Runs.Module
-	}
-	for i := 0; i < len(args); i++ {
-		opt, last := args[i].text, i+1 == len(args)
-		switch value, attached := strings.CutPrefix(opt, by); {
-		case !strings.HasPrefix(opt, "-"):
-			out.name = opt
-			return out
-		case by != "" && attached:
-			if out.module = value; value == "" && !last {
-				out.module = args[i+1].text
-			}
-			return out
-		case slices.Contains(g.Values, opt) && !slices.Contains(g.Flags, opt):
-			return out
-		case slices.Contains(g.Values, opt):
-			i++
-		}
-	}
-	return out
-}
-
 // interpreted is the program that an interpreter is given by its name, and whether that is one of a module,
 // which it looks for in several folders; "" for none.
 func interpreted(argv []string, program string) (name string, searched bool) {
@@ -155,8 +163,8 @@ func interpreted(argv []string, program string) (name string, searched bool) {
 	if !g.Interpreter {
 		return "", false
 	}
-	to := givenTo(g, words(argv[1:]))
-	return cmp.Or(to.module, to.name), to.module != ""
+	to := g.told(words(argv[1:]))
+	return cmp.Or(to.module, to.script), to.module != ""
 }
 
 // Script is the file that a shell is given to run; "" for none, or another program. argv isn't empty.

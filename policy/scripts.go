@@ -45,6 +45,8 @@ func Scripts(argv []string, program string, env ...string) []string {
 		add(a)
 		if option, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(option, "-") {
 			add(value)
+		} else if len(a) > 2 && a[0] == '-' && a[1] != '-' { // -fFILE
+			add(a[2:])
 		}
 	}
 	for _, v := range env {
@@ -78,8 +80,10 @@ func ReadsInput(argv []string, program string) bool {
 			if _, has, file, _ := shellArgs(r.args); !has && (len(file) == 0 || isInput(file[0].text)) {
 				return true
 			}
-		case r.g.Interpreter && (readsInput(r.g, r.args) || !r.g.quiet(r.args)):
-			return true
+		case r.g.Interpreter:
+			if t := r.g.told(r.args); !t.quiet || t.reads() {
+				return true
+			}
 		case r.g.Runs != nil && r.g.Runs.Input, slices.ContainsFunc(called, obeysInput(argv[1:])):
 			return true
 		}

@@ -31,32 +31,43 @@ const maxHalfway = 10
 // account records a checkpoint and says whose the changes since the last one
 // are, of those that can have run; see files.Whose.
 func (s *Session) account(t files.Taken, ran map[int]bool, settles bool, then func(*files.Checkpoint, error)) {
-	s.undoesKept(t, func(undoes bool) { s.accounted(t, ran, settles, undoes, then) })
+	s.overOthers(t, func(over map[int]bool) { s.accounted(t, ran, settles, over, then) })
 }
 
-// undoesKept says in step mode whether changes put back something of what a person has kept to what it was as a command began that still
-// lives. Told with what that command changes since then, it would be nothing, and nobody asked.
-func (s *Session) undoesKept(t files.Taken, then func(undoes bool)) {
-	var since []int64
-	for _, a := range s.actions.alive() {
-		if a.Before < s.settled && !slices.Contains(since, a.Before) {
-			since = append(since, a.Before)
-		}
-	}
-	if s.info.Mode != api.ModeStep || len(t.Changed) == 0 || len(since) == 0 {
-		then(false)
+// overOthers says in step mode which of the commands that live would be given changes of what others have changed since they began, or of
+// what of their own a person has kept. Told with what a command changes since it began, it could be nothing, or look like
+// something else.
+func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
+	alive := s.actions.alive()
+	if s.info.Mode != api.ModeStep || len(t.Changed) == 0 || len(alive) == 0 {
+		then(nil)
 		return
 	}
-	settled := s.settled
+	unkept := make(map[int]files.Past, len(alive))
+	for _, a := range alive {
+		unkept[a.N] = files.Past{Before: a.Before, Spans: a.unkept()}
+	}
+	last := s.line.Last.Manifest
 	s.loop.Aside(func() func() {
-		undoes := slices.ContainsFunc(since, func(before int64) bool {
-			return s.files.Undoes(context.Background(), t.Changed, t.Manifest, before, settled)
-		})
-		return func() { then(undoes) }
+		over := make(map[int]bool)
+		for n, p := range unkept {
+			over[n] = s.files.OverOthers(context.Background(), t.Changed, last, p.Before, p.Spans)
+		}
+		return func() { then(over) }
 	})
 }
 
-func (s *Session) accounted(t files.Taken, ran map[int]bool, settles, undoes bool, then func(*files.Checkpoint, error)) {
+// unkept are the spans of an action's changes that nobody has kept.
+func (a *action) unkept() (out []files.Span) {
+	for _, s := range a.spans {
+		if s.From = max(s.From, a.keptTo); s.From < s.To {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (s *Session) accounted(t files.Taken, ran map[int]bool, settles bool, over map[int]bool, then func(*files.Checkpoint, error)) {
 	s.moved = false
 	var events []api.Event
 	cp := s.line.Last
@@ -67,7 +78,7 @@ func (s *Session) accounted(t files.Taken, ran map[int]bool, settles, undoes boo
 		s.line.Last = cp
 		events = append(events, s.line.Event(cp, 0))
 		if len(t.Changed) > 0 {
-			events = append(events, s.assign(last, cp, t.Changed, ran, settles, undoes)...)
+			events = append(events, s.assign(last, cp, t.Changed, ran, settles, over)...)
 		}
 	case t.Manifest != cp.Manifest: // read again, to the same end
 		cp = &files.Checkpoint{ID: cp.ID, Root: cp.Root, Manifest: t.Manifest}
@@ -93,10 +104,10 @@ func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from in
 
 // assign gives changes to those who made them. Ran is who can have run since the
 // last checkpoint; nil for anyone. What the agent may have made is asked about in step mode, unless that only
-// settles for a person what there is, and so is what undoes something that was kept.
-func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool, settles, undoes bool) []api.Event {
+// settles for a person what there is, and so is what is over others' changes.
+func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool, settles bool, over map[int]bool) []api.Event {
 	theirs, shared := files.Whose(s.writers(), ran, time.Now(), s.info.Mode == api.ModeStep && !settles)
-	if undoes {
+	if slices.ContainsFunc(theirs, func(n int) bool { return over[n] }) {
 		theirs, shared = nil, slices.Concat(theirs, shared)
 	}
 	if len(theirs) == 0 {
@@ -403,7 +414,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 // keepByRule marks what an action changed as reviewed where no person needs to be asked.
 func (s *Session) keepByRule(a *action, t files.Told) {
 	if why := a.keptByRule(s.info.Mode, t.Trust); why != "" { // recorded and shown as any other
-		a.Kept, a.keptTo, s.settled = why, t.To, max(s.settled, t.To)
+		a.Kept, a.keptTo = why, t.To
 		if err := a.review(api.ReviewKept); err != nil {
 			s.fail(err)
 		}

@@ -454,7 +454,7 @@ func (s *Session) following(q *question, d api.Decision) (next func(), also []ap
 		if err := a.review(api.ReviewKept); err != nil {
 			s.log.Warn("kept twice", "error", err)
 		}
-		a.keptTo, s.settled = q.until, max(s.settled, q.until)
+		a.keptTo = q.until
 		also = append(also, s.actionEvent(a, "kept"))
 		for _, n := range a.SharedWith { // it goes on from here
 			s.actions.at(n).answered = time.Now()

@@ -263,7 +263,6 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 			from = s.line.Last.ID
 		}
 		s.line.Last = s.newCheckpoint(o.After.Root, o.After.Manifest, from)
-		s.settled = s.line.Last.ID
 		s.accountant.Begin(nil, nil)
 		events = append(events, s.line.Event(s.line.Last, 0))
 		copied.After, rec.After = s.line.Last.ID, s.line.Last.ID

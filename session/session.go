@@ -137,7 +137,6 @@ type Session struct {
 	roster     roster
 	questions  questions
 	edits      int            // those that are about to be asked about
-	settled    int64          // the last checkpoint up to which a person has kept something, or rolled back to
 	behind     []func()       // what waits until they are, or are answered
 	letting    []*question    // answered ones on nested programs, as long as those wait so
 	thaws      []func() error // of what was frozen for questions that are answered, until what waited for them has gone on

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"slices"
 
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
@@ -101,30 +102,17 @@ func (f *Files) graft(ctx context.Context, state, from, to *manifest.Manifest) (
 	return manifest.Graft(state, to, pathsOf(changed)), nil
 }
 
-// Undoes says whether some of the changes that led to a state put back what was changed between two checkpoints to what it was at the
-// first; also if that can't be told.
-func (f *Files) Undoes(ctx context.Context, changed []diff.Change, now *manifest.Manifest, from, to int64) bool {
-	before, err := f.At(ctx, from)
+// OverOthers says whether some of the changes since a state are of what isn't there as it was before an action and as the action made it
+// in its spans, so that others have changed it; also if that can't be told.
+func (f *Files) OverOthers(ctx context.Context, changed []diff.Change, last *manifest.Manifest, before int64, spans []Span) bool {
+	_, own, err := f.own(ctx, &Told{After: before}, spans)
 	if err != nil {
 		return true
 	}
-	after, err := f.At(ctx, to)
+	others, err := f.Between(ctx, own, last)
 	if err != nil {
 		return true
 	}
-	since, err := f.Between(ctx, before, after)
-	if err != nil {
-		return true
-	}
-	net, err := f.Between(ctx, before, now)
-	if err != nil {
-		return true
-	}
-	was, is, by := byPath(since), byPath(net), byPath(changed)
-	for path := range was {
-		if _, differs := is[path]; !differs && by[path] != (shownPath{}) {
-			return true
-		}
-	}
-	return false
+	by := byPath(others)
+	return slices.ContainsFunc(pathsOf(changed), func(path string) bool { return by[path] != (shownPath{}) })
 }

@@ -2,6 +2,9 @@ package files
 
 import (
 	"slices"
+	"stepbox/runner/overlay/diff"
+	"stepbox/runner/overlay/manifest"
+	"stepbox/session/e2e/must"
 	"testing"
 )
 
@@ -57,5 +60,37 @@ func TestLine(t *testing.T) {
 	}
 	if there := l.There(l.Last.ID); !there[5] || !there[3] || !there[2] || !there[1] || there[4] || l.Newest() != 5 {
 		t.Errorf("the files at %d go on from %v", l.Newest(), there)
+	}
+}
+
+// What an action changes is over others' if these changed it since it began, or a person has kept what it made of it.
+func TestOverOthers(t *testing.T) {
+	l := newTimeline(t) // 1
+	l.write(l.project, "old", "0\n")
+	for _, what := range [][]string{{"a 1\n"}, {"b 1\n"}, {"a 2\n"}, {"c 1\n"}} { // 2 to 5
+		l.change(what...)
+	}
+	for name, c := range map[string]struct {
+		before int64
+		unkept []Span
+		path   string
+		want   bool
+	}{
+		"its own":               {1, []Span{{1, 2}, {3, 4}}, "a", false},
+		"another's":             {1, []Span{{1, 2}, {3, 4}}, "b", true},
+		"its own that was kept": {1, []Span{{4, 5}}, "a", true},
+		"of before it began":    {3, []Span{{3, 4}}, "b", false},
+		"nobody's yet":          {1, nil, "new", false},
+	} {
+		last, err := l.At(t.Context(), 5)
+		must.OK(t, err)
+		file := diff.File{Entry: manifest.Entry{Kind: manifest.KindFile}}
+		changed := []diff.Change{{Path: c.path, Status: diff.Modified, Old: &file, New: &file}}
+		if got := l.OverOthers(t.Context(), changed, last, c.before, c.unkept); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if !l.OverOthers(t.Context(), nil, nil, 99, []Span{{99, 100}}) {
+		t.Error("what can't be told isn't over others'")
 	}
 }

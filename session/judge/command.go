@@ -37,7 +37,7 @@ func command(x *Exec, shown, same []string, l *looks) api.Command {
 	case len(e.Pipes) > 0:
 		c.Unpinned = append(c.Unpinned, "it may run what it reads there: what it starts is asked about")
 	case x.Fed:
-		c.Unpinned = append(c.Unpinned, "it runs what it reads from its standard input, which nobody can look into: what it starts is asked about")
+		c.Unpinned = append(c.Unpinned, "it may run what it reads from its standard input, which nobody can look into: what it starts is asked about")
 	}
 	for _, file := range e.Writes {
 		if l.places.region(file) == inProject {

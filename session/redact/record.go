@@ -218,9 +218,10 @@ func (r *Redactor) forRecord(text, small []byte, found []span) []span {
 	return out
 }
 
-// inPath says whether a part of a text stands in a word with a slash: that may be a path, and so a program's. An address is none.
+// inPath says whether a part of a text stands in a word with a slash: that may be a path, and so a program's. An address
+// of a usual kind is none.
 func inPath(text []byte, from, to int) bool {
-	const ends = " \t\r\n\"'`=;|&<>(){}"
+	const ends = " \t\r\n\"'`"
 	from = bytes.LastIndexAny(text[:from], ends) + 1
 	if end := bytes.IndexAny(text[to:], ends); end >= 0 {
 		to += end
@@ -228,7 +229,7 @@ func inPath(text []byte, from, to int) bool {
 		to = len(text)
 	}
 	word := text[from:to]
-	return bytes.IndexByte(word, '/') >= 0 && !bytes.Contains(word, []byte("://"))
+	return bytes.IndexByte(word, '/') >= 0 && !rules().address().Match(word)
 }
 
 // apart says whether what comes is a word of its own to a shell, behind one that isn't an

@@ -41,6 +41,7 @@ type table struct {
 	pairs      *[256][256]uint8      // numbers of the first two letters of all shapes, from 1 on
 	secretName func() *regexp.Regexp // of a variable or setting
 	assignment func() *regexp.Regexp // a variable's, as a word of a command
+	address    func() *regexp.Regexp // what a word begins with that is an address
 	header     func() *regexp.Regexp // an option, or a header that is given as one, before a place in a text
 	cut        func() *regexp.Regexp // what stands at the end of a text that was cut off
 	option     func() *regexp.Regexp // what stands before the name of one that is an option, or of a .netrc
@@ -141,6 +142,7 @@ var rules = sync.OnceValue(func() table {
 	t.number()
 	t.secretName = once(`(?:^|_|-|[A-Za-z])(?i:` + names + `)$|_(?:KEY|PWD)$`)
 	t.assignment = once(`(?:^|[\s'"])(-?-?[A-Za-z_][A-Za-z0-9_-]*)=("?'?)([^\s'"]+)`)
+	t.address = once(`^(?:[\w-]*=)?(?:https?|ssh|git|ftps?|wss?|postgres(?:ql)?|mysql|mariadb|rediss?|mongodb(?:\+srv)?|amqps?)://`)
 	t.header = once(`(?:(?:^|\s)--?[A-Za-z][A-Za-z0-9-]{0,60}[\s=]{1,4}["']?(?:[A-Za-z][A-Za-z0-9-]{0,60}:\s{1,4}(?:[A-Za-z]{1,12}\s{1,4})?)?["']?)$`)
 	t.cut = once(`…(?: and \d+ (?:bytes )?more)?$`)
 	t.option = once(`(?i)(?:\s--?(?:[a-z0-9]{1,20}-){0,3}|\blogin\s+\S{1,60}\s+)$`)
