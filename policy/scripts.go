@@ -108,10 +108,7 @@ func obeysInput(args []string) func(name string) bool {
 			!slices.ContainsFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") }) {
 			return true
 		}
-		return slices.ContainsFunc(args, func(a string) bool {
-			_, value, _ := strings.Cut(a, "=")
-			return a == "-" || isInput(a) || isInput(value) || value == "-" || strings.HasPrefix(a, "-f") && (a == "-f-" || isInput(a[2:]))
-		})
+		return slices.ContainsFunc(args, takesInput)
 	}
 }
 

@@ -107,8 +107,11 @@ func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from in
 // settles for a person what there is, and so is what is over others' changes.
 func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool, settles bool, over map[int]bool) []api.Event {
 	theirs, shared := files.Whose(s.writers(), ran, time.Now(), s.info.Mode == api.ModeStep && !settles)
-	if slices.ContainsFunc(theirs, func(n int) bool { return over[n] }) {
-		theirs, shared = nil, slices.Concat(theirs, shared)
+	if len(theirs) > 0 { // those of which it could be told what they changed; else it is an edit
+		all := slices.Concat(theirs, shared)
+		if theirs = slices.DeleteFunc(theirs, func(n int) bool { return over[n] }); len(theirs) == 0 {
+			shared = all
+		}
 	}
 	if len(theirs) == 0 {
 		return s.edited(last, cp, changed, shared)

@@ -170,7 +170,10 @@ func (s *Session) leaderGone(a *action, last *api.Exit) {
 
 // shed gives up what is only needed while an action runs.
 func (a *action) shed(r *roster) {
-	a.commands, a.seats, a.shown = nil, nil, nil
+	a.commands, a.seats = nil, nil
+	if !a.lingers { // else what it starts may have been approved
+		a.shown = nil
+	}
 	r.forget(a)
 }
 

@@ -37,7 +37,11 @@ func TestReach(t *testing.T) {
 			noted := 0
 			w.happened("the end", func(e api.Event) bool {
 				if q := e.Question; q != nil && e.Kind == "question.opened" {
-					w.must(w.decide(*q, api.AnswerApprove))
+					answer := api.AnswerApprove
+					if q.Subject == api.SubjectNested { // what a debugger starts can't be compared with what was shown
+						answer = api.AnswerStepOver
+					}
+					w.must(w.decide(*q, answer))
 				}
 				if e.Note != nil && strings.Contains(e.Note.Text, "tried to get hold of") {
 					noted++

@@ -2,10 +2,11 @@ package files
 
 import (
 	"slices"
+	"testing"
+
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/e2e/must"
-	"testing"
 )
 
 // An action owns what changed in its spans, whatever others changed in between.

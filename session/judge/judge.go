@@ -134,11 +134,11 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	l := j.looks()
 	peeled := profile.Peel(e.Argv)
 	x := &Exec{Exec: e, Profile: profile, peeled: peeled, policy: j.Policy()}
-	j.orders(x, l)
 	x.Posing = len(e.Argv) > 0 && j.Places.posing(e.Argv[0], e.Path, e.Program.Path)
 	x.sources = j.sources(peeled, profile, l)
 	var place []string
 	x.foreign, place = j.foreign(e, l)
+	j.orders(x, l)
 	x.Writable = j.Places.region(e.Program.Path) != elsewhere || j.Places.region(named(e)) != elsewhere
 	j.own(x, l)
 	var shown, same []string
@@ -338,7 +338,26 @@ func (j *Judge) orders(x *Exec, l *looks) {
 	x.Fed = x.Fed || e.Open && policy.ReadsInput(argv, program)
 	unknown := func(v string) bool { return policy.LoadsCode(v) && !j.reviewed(v, e.Cwd) }
 	made := j.Places.region(program) != elsewhere // or can be: then its name says nothing
-	x.Obeys = x.Fed || e.Truncated || made || !policy.Deaf(argv, program) || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l)
+	x.Obeys = x.Fed || e.Truncated || made || !policy.Deaf(argv, program) || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l) || j.away(x, l)
+}
+
+// Away says whether a program that isn't known to obey others works by now where nobody is asked about what the agent makes, or is given
+// something from there that this session made.
+func (j *Judge) Away(x *Exec) bool { return !x.Obeys && j.away(x, j.looks()) }
+
+func (j *Judge) away(x *Exec, l *looks) bool {
+	argv, program := started(x.Exec)
+	if policy.IsShell(program) {
+		return false
+	}
+	made := func(name string) bool {
+		from := max(strings.IndexByte(name, '/'), 0) // -f/tmp/x
+		return slices.ContainsFunc([]string{path.Join(x.Cwd, name), path.Clean(name[from:])}, func(file string) bool { return j.loose(file) && l.wrote(file) })
+	}
+	return j.loose(x.Cwd) || slices.ContainsFunc(policy.Obeyed(argv, program), made) || slices.ContainsFunc(x.foreign, func(v string) bool {
+		_, value, _ := strings.Cut(v, "=")
+		return policy.Loads(v) && (policy.TakesInput(v) || slices.ContainsFunc(strings.Split(value, ":"), made))
+	})
 }
 
 // started is the command that the kernel makes of an exec, which has at least one argument: a script's
@@ -422,7 +441,7 @@ func searched(e *gate.Exec) (out []string) {
 func (j *Judge) unseen(e *gate.Exec, argv []string, program string, l *looks) bool {
 	made := func(file string) bool {
 		found := l.at(file)
-		return (found.region == inTemp || found.region == inHome) && found.wrote(j.Places.Began)
+		return (found.region == inTemp || found.region == inHome || found.region == inMount) && found.wrote(j.Places.Began)
 	}
 	if slices.ContainsFunc(e.Files, func(f gate.File) bool { return made(f.Path) }) {
 		return true

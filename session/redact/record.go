@@ -170,7 +170,7 @@ func (r *Redactor) member(name string, before []byte, text, where string) string
 	case r.exact(name):
 		return text
 	case slices.Contains(variables, name):
-		if of, value, ok := strings.Cut(text, "="); ok && value != "" && api.SecretName(of) && !inPath([]byte(value), 0, len(value)) {
+		if of, value, ok := strings.Cut(text, "="); ok && value != "" && api.SecretName(of) && plain(value) && !inPath([]byte(value), 0, len(value)) {
 			return of + "=" + api.Hidden
 		}
 	}

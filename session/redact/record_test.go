@@ -124,7 +124,7 @@ func TestRecordingArgs(t *testing.T) {
 		t.Errorf("what is deleted is hidden: %q", got)
 	}
 	in := resource{"/p/profile-says-so", "profile-says-so", "profile-says-so", []string{"x", "--token", "abcdef1"}, []string{"A_KEY=a $(b)", "B=c", "C_KEY="}}
-	want := resource{"/p/profile-says-so", "profile-says-so", "•••", []string{"x", "--token", "•••"}, []string{"A_KEY=•••", "B=c", "C_KEY="}}
+	want := resource{"/p/profile-says-so", "profile-says-so", "•••", []string{"x", "--token", "•••"}, []string{"A_KEY=••• $(b)", "B=c", "C_KEY="}}
 	got := redact.Of(r, in)
 	a, _ := json.Marshal(got)
 	b, _ := json.Marshal(want)
