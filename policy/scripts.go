@@ -43,11 +43,7 @@ func Scripts(argv []string, program string, env ...string) []string {
 	}
 	for _, a := range args {
 		add(a)
-		if option, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(option, "-") {
-			add(value)
-		} else if len(a) > 2 && a[0] == '-' && a[1] != '-' { // -fFILE
-			add(a[2:])
-		}
+		add(attached(a))
 	}
 	for _, v := range env {
 		if name, file, _ := strings.Cut(v, "="); file != "" && slices.Contains(startups, name) {
@@ -55,6 +51,17 @@ func Scripts(argv []string, program string, env ...string) []string {
 		}
 	}
 	return append(out, standardInput)
+}
+
+// attached is the value in the word of an option; "" for none.
+func attached(arg string) string {
+	if option, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(option, "-") {
+		return value
+	}
+	if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' { // -fFILE
+		return arg[2:]
+	}
+	return ""
 }
 
 // startups are variables that name a file which an interpreter runs first.

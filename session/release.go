@@ -103,7 +103,7 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 	recorded := s.recorded(append(also, api.Event{Kind: "exec.allowed", Exec: &exec})...)
 	mark := s.roster.let(x, p)
 	step, becomes := s.info.Mode == api.ModeStep, s.roster.released[procOf(x)].begins
-	if step && mark != 0 { // it is judged by itself: nothing that others gave it may outlive that
+	if step && (mark != 0 || p.approved) { // it is judged by itself: nothing that others gave it may outlive that
 		with |= gate.Unfiltered
 	}
 	x.OnBegin(func() error {

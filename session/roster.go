@@ -243,12 +243,17 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 		return false
 	case q.Kind == gate.ReachShare:
 		return true
-	case of == nil || of.first != k.first || of != k && !(k.person && of.mark > k.mark):
+	case !k.reaches(of):
 		return false
 	}
 	// A debugger can have another program started than the one that was
 	// judged, so it takes an approval that covers any.
 	return q.Kind != gate.ReachStart || k.person || k.freed() || k.children && mode != api.ModeStep || watched
+}
+
+// reaches says whether another kin is this, or nothing but what it covers has started the programs of that.
+func (k *kin) reaches(of *kin) bool {
+	return of == k || of != nil && of.first == k.first && k.person && of.mark > k.mark
 }
 
 // isShell says whether a shell runs in a process.
