@@ -440,8 +440,8 @@ func searched(e *gate.Exec) (out []string) {
 // where nobody is asked about edits: it may obey anything.
 func (j *Judge) unseen(e *gate.Exec, argv []string, program string, l *looks) bool {
 	made := func(file string) bool {
-		found := l.at(file)
-		return (found.region == inTemp || found.region == inHome || found.region == inMount) && found.wrote(j.Places.Began)
+		r := j.Places.region(file)
+		return (r == inTemp || r == inHome || r == inMount) && l.wrote(file)
 	}
 	if slices.ContainsFunc(e.Files, func(f gate.File) bool { return made(f.Path) }) {
 		return true
