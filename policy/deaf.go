@@ -60,22 +60,28 @@ func among(list []string, name string) bool {
 	return slices.Contains(list, name) || slices.Contains(list, strings.TrimRight(name, "0123456789.-"))
 }
 
-// data are the beginnings of options of compilers whose values aren't obeyed.
-var data = []string{"-I", "-L", "-D", "-U", "-M", "-l", "-isystem", "-iquote", "-idirafter", "-plugin-opt="}
+// data are the beginnings of options of compilers whose values aren't obeyed, and of those that have none.
+var data = []string{"-I", "-L", "-D", "-U", "-M", "-l", "-isystem", "-iquote", "-idirafter", "-plugin-opt=", "-c", "-S", "-E", "-g", "-O", "-W", "-std", "-m", "-pipe", "-shared", "-static", "-pie"}
 
-// Obeyed are parts of the arguments of a program that is known to be deaf which may name what it obeys all the same: all words but what it
+// Obeyed are the arguments of a program that is known to be deaf which may name what it obeys all the same: all but what it
 // writes, and the files that a compiler reads.
 func Obeyed(argv []string, program string) (out []string) {
-	compiles := slices.ContainsFunc(names(argv[0], program), func(name string) bool { return among(compilers, name) })
+	called := names(argv[0], program)
+	is := func(list ...string) bool {
+		return slices.ContainsFunc(called, func(name string) bool { return among(list, name) })
+	}
+	compiles := is(compilers...)
+	writes := compiles || is("go", "link")
 	for i := 1; i < len(argv); i++ {
-		arg := argv[i]
-		isData := slices.ContainsFunc(data, func(begin string) bool { return strings.HasPrefix(arg, begin) })
+		arg, before := argv[i], argv[i-1]
+		begins := func(begin string) bool { return strings.HasPrefix(arg, begin) }
+		after := func(begin string) bool { return strings.HasPrefix(before, begin) }
 		switch {
-		case arg == "-o":
-			i++
-		case strings.HasPrefix(arg, "-o"), arg == "", compiles && (isData || arg[0] != '-' && arg[0] != '@'):
+		case arg == "", writes && before == "-o" && arg[0] != '@', writes && begins("-o") && !begins("-o@"):
+		case compiles && slices.ContainsFunc(data, begins):
+		case compiles && arg[0] != '-' && arg[0] != '@' && (i == 1 || before == "" || before[0] != '-' || after("-o") || slices.ContainsFunc(data, after)):
 		default:
-			out = append(out, strings.FieldsFunc(arg, func(c rune) bool { return strings.ContainsRune("=:,@", c) })...)
+			out = append(out, arg)
 		}
 	}
 	return out
@@ -100,7 +106,7 @@ func takesInput(arg string) bool {
 // TakesInput says whether a variable names the standard input of whoever has it.
 func TakesInput(variable string) bool {
 	_, value, _ := strings.Cut(variable, "=")
-	return takesInput(value)
+	return slices.ContainsFunc(strings.Fields(value), takesInput)
 }
 
 // interpreted is the program that an interpreter is given by its name, and whether that is one of a module,
@@ -114,14 +120,18 @@ func interpreted(argv []string, program string) (name string, searched bool) {
 	return cmp.Or(to.module, to.script), to.module != ""
 }
 
-// Script is the file that a shell is given to run; "" for none, or another program. argv isn't empty.
+// Script is the file that a shell or an interpreter is given to run; "" for none, or another program. argv isn't empty.
 func Script(argv []string, program string) string {
-	if g := grammarOf(names(argv[0], program)); g.Shell {
+	g := grammarOf(names(argv[0], program))
+	if g.Shell {
 		if _, _, file, _ := shellArgs(words(argv[1:])); len(file) > 0 {
 			return file[0].text
 		}
 	}
-	return ""
+	if !g.Interpreter {
+		return ""
+	}
+	return g.told(words(argv[1:])).script
 }
 
 // IsShell says whether a file is called as a shell is.

@@ -39,6 +39,7 @@ func (p *program) told(args []word) told {
 				return out
 			}
 			o.value = args[i].text
+			o.known = o.known && !(o.program && strings.HasPrefix(o.value, "-")) // which node doesn't take for that
 		}
 		if p.gives(&out, o) {
 			return out
@@ -86,6 +87,9 @@ func (p *program) option(arg string) option {
 		return p.long(arg)
 	}
 	o := option{known: true}
+	if slices.Contains(p.Quiet, arg) { // the rest is a value to some letters
+		return o
+	}
 	for i := 1; i < len(arg); i++ {
 		o.name = "-" + arg[i:i+1]
 		last := i+1 == len(arg)

@@ -57,9 +57,9 @@ func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
 	})
 }
 
-// unkept are the spans of an action's changes that nobody has kept.
+// unkept are the spans of an action's changes that are no other's as well, and that nobody has kept.
 func (a *action) unkept() (out []files.Span) {
-	for _, s := range a.spans {
+	for _, s := range a.alone {
 		if s.From = max(s.From, a.keptTo); s.From < s.To {
 			out = append(out, s)
 		}
@@ -118,8 +118,12 @@ func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran 
 	}
 	for _, n := range theirs {
 		a := s.actions.at(n)
-		a.Shared = a.Shared || len(theirs) > 1
 		a.made(last.ID, cp.ID)
+		if len(theirs) > 1 {
+			a.Shared = true
+		} else {
+			a.alone = extended(a.alone, last.ID, cp.ID)
+		}
 		s.wrote(a, changed)
 		if a.State == api.ActionEnded && !a.untold {
 			s.grow(a)
@@ -134,12 +138,15 @@ func (s *Session) writers() []files.Command {
 }
 
 // made notes that what changed between two checkpoints is the action's.
-func (a *action) made(from, to int64) {
-	if n := len(a.spans); n > 0 && a.spans[n-1].To == from {
-		a.spans[n-1].To = to
-		return
+func (a *action) made(from, to int64) { a.spans = extended(a.spans, from, to) }
+
+// extended are some spans and one that comes after them.
+func extended(spans []files.Span, from, to int64) []files.Span {
+	if n := len(spans); n > 0 && spans[n-1].To == from {
+		spans[n-1].To = to
+		return spans
 	}
-	a.spans = append(a.spans, files.Span{From: from, To: to})
+	return append(spans, files.Span{From: from, To: to})
 }
 
 // survivors notes which ended actions still have processes, and which have none

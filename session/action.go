@@ -45,6 +45,7 @@ type action struct {
 	lingers  bool         // its leader is gone, but not all that it started
 	undone   bool         // a roll back killed all of it
 	spans    []files.Span // between which its changes were made
+	alone    []files.Span // of them those that aren't another's as well
 	answered time.Time    // when what it waited for last was answered
 	toldTo   int64        // the last checkpoint whose changes are counted
 	keptTo   int64        // the last one whose changes somebody has kept

@@ -347,17 +347,47 @@ func (j *Judge) Away(x *Exec) bool { return !x.Obeys && j.away(x, j.looks()) }
 
 func (j *Judge) away(x *Exec, l *looks) bool {
 	argv, program := started(x.Exec)
-	if policy.IsShell(program) {
-		return false
+	dirs := []string{x.Cwd, "/"} // where options have it go, too
+	for _, a := range argv[1:] {
+		if path.IsAbs(a) && len(dirs) < mostParts {
+			dirs = append(dirs, a)
+		}
 	}
-	made := func(name string) bool {
-		from := max(strings.IndexByte(name, '/'), 0) // -f/tmp/x
-		return slices.ContainsFunc([]string{path.Join(x.Cwd, name), path.Clean(name[from:])}, func(file string) bool { return j.loose(file) && l.wrote(file) })
+	made := func(word string) bool {
+		return slices.ContainsFunc(namedIn(dirs, word), func(file string) bool { return j.loose(file) && (j.Places.top(file) || l.wrote(file)) })
 	}
-	return j.loose(x.Cwd) || slices.ContainsFunc(policy.Obeyed(argv, program), made) || slices.ContainsFunc(x.foreign, func(v string) bool {
+	told := func(v string) bool {
 		_, value, _ := strings.Cut(v, "=")
-		return policy.Loads(v) && (policy.TakesInput(v) || slices.ContainsFunc(strings.Split(value, ":"), made))
-	})
+		return policy.Loads(v) && (policy.TakesInput(v) || made(value))
+	}
+	return slices.ContainsFunc(x.foreign, told) || !policy.IsShell(program) && (j.loose(x.Cwd) || slices.ContainsFunc(policy.Obeyed(argv, program), made))
+}
+
+// mostParts is how many parts of a word are looked at.
+const mostParts = 20
+
+// namedIn are the files that a word may name in some folders: its parts between the signs that set a name apart for some program, and all that
+// begin and end at one, as the name may hold it.
+func namedIn(dirs []string, word string) (out []string) {
+	ends := []int{-1}
+	for i := range word {
+		if strings.IndexByte("=:,@; \t", word[i]) >= 0 && len(ends) < mostParts {
+			ends = append(ends, i)
+		}
+	}
+	ends = append(ends, len(word))
+	for i, from := range ends {
+		for _, to := range ends[i+1:] {
+			name := word[from+1 : to]
+			for _, dir := range dirs {
+				out = append(out, path.Join(dir, name))
+			}
+			if i := strings.IndexByte(name, '/'); i > 0 { // -f/tmp/x
+				out = append(out, path.Clean(name[i:]))
+			}
+		}
+	}
+	return out
 }
 
 // started is the command that the kernel makes of an exec, which has at least one argument: a script's
@@ -425,7 +455,7 @@ func searched(e *gate.Exec) (out []string) {
 	}
 	name := policy.Script(e.Argv, e.Program.Path)
 	i := slices.IndexFunc(e.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
-	if name == "" || i < 0 || strings.Contains(name, "/") {
+	if name == "" || i < 0 || strings.Contains(name, "/") || !policy.IsShell(e.Program.Path) {
 		return nil
 	}
 	for dir := range strings.SplitSeq(strings.TrimPrefix(e.Env[i], "PATH="), ":") {
@@ -441,17 +471,17 @@ func searched(e *gate.Exec) (out []string) {
 func (j *Judge) unseen(e *gate.Exec, argv []string, program string, l *looks) bool {
 	made := func(file string) bool {
 		r := j.Places.region(file)
-		return (r == inTemp || r == inHome || r == inMount) && l.wrote(file)
+		return (r == inTemp || r == inHome || r == inMount) && (j.Places.top(file) || l.wrote(file))
 	}
 	if slices.ContainsFunc(e.Files, func(f gate.File) bool { return made(f.Path) }) {
 		return true
 	}
 	scripts := policy.Scripts(argv, program)
-	for _, a := range append(scripts[:min(len(scripts), mostTried)], searched(e)...) {
+	for _, a := range slices.Concat([]string{policy.Script(argv, program)}, scripts[:min(len(scripts), mostTried)], searched(e)) {
 		if !path.IsAbs(a) {
 			a = path.Join(e.Cwd, a)
 		}
-		if a != "/dev/stdin" && made(a) {
+		if a != e.Cwd && a != "/dev/stdin" && made(a) { // "" is none
 			return true
 		}
 	}

@@ -94,9 +94,12 @@ func TestExec(t *testing.T) {
 		"not known":                          {exec: starts("/p/tool", "/p/tool", "/p/tool"), line: "/p/tool", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys && !x.Fed }},
 		"known, given what was made":         {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "-C", "/tmp/made", "log"), line: "git -C /tmp/made log", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
 		"known, given it in an option":       {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "-cinclude.path=/tmp/made", "log"), line: "git -cinclude.path=/tmp/made log", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
+		"known, given it among signs":        {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "-c", "include.path=/tmp/a,b:made", "log"), line: "git -c include.path=/tmp/a,b:made log", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
 		"known, given what isn't there":      {exec: starts("/usr/bin/git", "/usr/bin/git", "git", "-C", "/tmp/later", "log"), line: "git -C /tmp/later log", want: policy.Allow, check: func(x *Exec) bool { return !x.Obeys }},
 		"known, told of it by a variable":    {exec: starts("/usr/bin/node", "/usr/bin/node", "node", "x.js"), change: func(e *gate.Exec) { e.Env = []string{"NODE_PATH=/p:/tmp/made"} }, line: "node x.js", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
-		"known, told by its input":           {exec: starts("/usr/bin/make", "/usr/bin/make", "make"), change: func(e *gate.Exec) { e.Env = []string{"MAKEFILES=/dev/stdin"} }, line: "make", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
+		"known, told by its input":           {exec: starts("/usr/bin/make", "/usr/bin/make", "make"), change: func(e *gate.Exec) { e.Env = []string{"MAKEFILES=/dev/stdin x"} }, line: "make", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
+		"known, given such a folder":         {exec: starts("/usr/bin/make", "/usr/bin/make", "make", "-C", "/", "-f", "tmp/made"), line: "make -C / -f tmp/made", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
+		"a shell whose home is one":          {exec: starts("/usr/bin/bash", "/usr/bin/bash", "bash", "-lc", "x"), change: func(e *gate.Exec) { e.Env = []string{"HOME=/tmp/made"} }, line: "x", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
 		"known, in such a folder":            {exec: starts("/usr/bin/make", "/usr/bin/make", "make"), change: func(e *gate.Exec) { e.Cwd = "/tmp/x" }, line: "make", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
 		"a compiler of what was made":        {exec: starts("/usr/bin/gcc", "/usr/bin/gcc", "gcc", "-o", "/tmp/made", "-I/tmp/made", "/tmp/made"), line: "gcc -o /tmp/made -I/tmp/made /tmp/made", want: policy.Allow, check: func(x *Exec) bool { return !x.Obeys }},
 		"a compiler that is told by it":      {exec: starts("/usr/bin/gcc", "/usr/bin/gcc", "gcc", "@/tmp/made"), line: "gcc @/tmp/made", want: policy.Allow, check: func(x *Exec) bool { return x.Obeys }},
@@ -117,10 +120,10 @@ func TestExec(t *testing.T) {
 			if c.change != nil {
 				c.change(c.exec)
 			}
-			if x := made(t, "project/made", "tmp/made").Exec(c.exec, claude); x.Judgement.Verdict != policy.Allow {
+			if x := made(t, "project/made", "tmp/made", "tmp/a,b:made").Exec(c.exec, claude); x.Judgement.Verdict != policy.Allow {
 				t.Errorf("without a rule: %s: %s", x.Judgement.Verdict, x.Judgement.Rule)
 			}
-			x := guarded(t, made(t, "project/made", "tmp/made")).Exec(c.exec, claude)
+			x := guarded(t, made(t, "project/made", "tmp/made", "tmp/a,b:made")).Exec(c.exec, claude)
 			if x.Command.Line != c.line {
 				t.Errorf("it is shown as %q, want %q", x.Command.Line, c.line)
 			}

@@ -146,6 +146,12 @@ func (p *Places) onHost(file string) (r region, root, rel string) {
 	return elsewhere, "", ""
 }
 
+// top says whether a path is a place itself where the agent can write, and none in it.
+func (p *Places) top(file string) bool {
+	_, root, rel := p.onHost(file)
+	return root != "" && rel == ""
+}
+
 // look is what was found at a name: this session's own version of the file.
 type look struct {
 	region  region
