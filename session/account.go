@@ -35,7 +35,7 @@ func (s *Session) account(t files.Taken, ran map[int]bool, settles bool, then fu
 }
 
 // overOthers says in step mode which of the commands that live would be given changes of what others have changed since they began, or of
-// what of their own a person has kept. Told with what a command changes since it began, it could be nothing, or look like
+// what of their own a person has kept or is asked about. Told with what a command changes since it began, it could be nothing, or look like
 // something else.
 func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
 	alive := s.actions.alive()
@@ -45,7 +45,11 @@ func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
 	}
 	unkept := make(map[int]files.Past, len(alive))
 	for _, a := range alive {
-		unkept[a.N] = files.Past{Before: a.Before, Spans: a.unkept()}
+		shown := a.keptTo
+		if q := s.questions.edits(a); q != nil { // a person looks at that, and may keep it
+			shown = max(shown, q.until)
+		}
+		unkept[a.N] = files.Past{Before: a.Before, Spans: a.since(shown)}
 	}
 	last := s.line.Last.Manifest
 	s.loop.Aside(func() func() {
@@ -57,10 +61,10 @@ func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
 	})
 }
 
-// unkept are the spans of an action's changes that are no other's as well, and that nobody has kept.
-func (a *action) unkept() (out []files.Span) {
+// since are the spans after a checkpoint of an action's changes that are no other's as well.
+func (a *action) since(checkpoint int64) (out []files.Span) {
 	for _, s := range a.alone {
-		if s.From = max(s.From, a.keptTo); s.From < s.To {
+		if s.From = max(s.From, checkpoint); s.From < s.To {
 			out = append(out, s)
 		}
 	}
@@ -107,6 +111,7 @@ func (s *Session) newCheckpoint(root content.Hash, m *manifest.Manifest, from in
 // settles for a person what there is, and so is what is over others' changes.
 func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran map[int]bool, settles bool, over map[int]bool) []api.Event {
 	theirs, shared := files.Whose(s.writers(), ran, time.Now(), s.info.Mode == api.ModeStep && !settles)
+	alone := len(theirs) == 1
 	if len(theirs) > 0 { // those of which it could be told what they changed; else it is an edit
 		all := slices.Concat(theirs, shared)
 		if theirs = slices.DeleteFunc(theirs, func(n int) bool { return over[n] }); len(theirs) == 0 {
@@ -119,9 +124,8 @@ func (s *Session) assign(last, cp *files.Checkpoint, changed []diff.Change, ran 
 	for _, n := range theirs {
 		a := s.actions.at(n)
 		a.made(last.ID, cp.ID)
-		if len(theirs) > 1 {
-			a.Shared = true
-		} else {
+		a.Shared = a.Shared || len(theirs) > 1
+		if alone {
 			a.alone = extended(a.alone, last.ID, cp.ID)
 		}
 		s.wrote(a, changed)

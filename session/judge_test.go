@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -215,8 +216,8 @@ func TestJudgePipeOfARunningAction(t *testing.T) {
 	for q = w.held(q.ID); strings.HasPrefix(q.Title, "sleep"); q = w.held(q.ID) {
 		w.approves(q) // on a busy machine the other sleep comes too late to be asked about with the first
 	}
-	if q.Title != "rm -v victim.txt" || q.Action != 1 || !strings.Contains(q.Rule, "joins action 1") {
-		t.Fatalf("%q is held for action %d by %q, want rm as what joins action 1", q.Title, q.Action, q.Rule)
+	if q.Title != "rm -v victim.txt" || !strings.Contains(q.Rule, fmt.Sprintf("joins action %d", q.Action)) { // of either sleep
+		t.Fatalf("%q is held for action %d by %q, want rm as what joins it", q.Title, q.Action, q.Rule)
 	}
 	w.must(w.decide(q, api.AnswerDeny))
 	q = w.asks(q, "python3")

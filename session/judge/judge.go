@@ -353,8 +353,11 @@ func (j *Judge) away(x *Exec, l *looks) bool {
 			dirs = append(dirs, a)
 		}
 	}
+	left := mostNamed
 	made := func(word string) bool {
-		return slices.ContainsFunc(namedIn(dirs, word), func(file string) bool { return j.loose(file) && (j.Places.top(file) || l.wrote(file)) })
+		files, whole := namedIn(dirs, word)
+		left -= len(files)
+		return left < 0 || !whole || slices.ContainsFunc(files, func(file string) bool { return j.loose(file) && (j.Places.top(file) || l.wrote(file)) })
 	}
 	told := func(v string) bool {
 		_, value, _ := strings.Cut(v, "=")
@@ -363,17 +366,23 @@ func (j *Judge) away(x *Exec, l *looks) bool {
 	return slices.ContainsFunc(x.foreign, told) || !policy.IsShell(program) && (j.loose(x.Cwd) || slices.ContainsFunc(policy.Obeyed(argv, program), made))
 }
 
-// mostParts is how many parts of a word are looked at.
-const mostParts = 20
+// mostParts is how many parts of a word are looked at, and mostNamed how many files in all; more may be anything.
+const (
+	mostParts = 20
+	mostNamed = 20_000
+)
 
 // namedIn are the files that a word may name in some folders: its parts between the signs that set a name apart for some program, and all that
-// begin and end at one, as the name may hold it.
-func namedIn(dirs []string, word string) (out []string) {
+// begin and end at one, as the name may hold it. Whole says that these are all.
+func namedIn(dirs []string, word string) (out []string, whole bool) {
 	ends := []int{-1}
 	for i := range word {
-		if strings.IndexByte("=:,@; \t", word[i]) >= 0 && len(ends) < mostParts {
+		if strings.IndexByte("=:,@; \t", word[i]) >= 0 {
 			ends = append(ends, i)
 		}
+	}
+	if len(ends) > mostParts {
+		return nil, false
 	}
 	ends = append(ends, len(word))
 	for i, from := range ends {
@@ -387,7 +396,7 @@ func namedIn(dirs []string, word string) (out []string) {
 			}
 		}
 	}
-	return out
+	return out, true
 }
 
 // started is the command that the kernel makes of an exec, which has at least one argument: a script's
