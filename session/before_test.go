@@ -133,3 +133,31 @@ sleep 60;
 	}
 	w.ends()
 }
+
+// What an action left running puts back, while a person is asked about what the action changed, is no part of that.
+func TestPutBackWhatIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	w := begin(t, api.ModeStep, map[string]string{
+		"a":        "old\n",
+		"agent.pl": `system "perl", "left.pl"; sleep 60;`,
+		"left.pl": `
+open F, ">", "a"; print F "new\n"; close F;
+exit if fork;
+sleep 1 until -e "/tmp/go";
+open F, ">", "a"; print F "old\n"; close F;
+sleep 60;
+`,
+	}, "perl", "agent.pl")
+	q := w.approves(w.asks(api.Question{}, "perl left.pl"))
+	asked := w.heldAbout(api.SubjectEdit, q.ID)
+	w.let("go")
+	edit := w.happened("the edit", func(e api.Event) bool { return e.Kind == "action.edited" })
+	if edit.Action.Title != "edit a" {
+		t.Errorf("it is %q", edit.Action.Title)
+	}
+	w.answers(asked, api.AnswerKeep)
+	if again := w.heldAbout(api.SubjectEdit, asked.ID); again.Action != edit.Action.N {
+		t.Errorf("asked about #%d, %s", again.Action, again.Title)
+	}
+	w.ends()
+}
