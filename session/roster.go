@@ -242,7 +242,7 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	case k == nil:
 		return false
 	case q.Kind == gate.ReachShare:
-		return true
+		return mode != api.ModeStep || k.freed() // else one that others tell what to do could move one that was shown with its folder
 	case !k.reaches(of):
 		return false
 	}

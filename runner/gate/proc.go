@@ -200,8 +200,8 @@ type status struct {
 
 	pgrp, session int // its process group and session, there; -1 isn't known
 	filters       int // over its system calls, seccomp(2)
-	// Signals that wait for it or its process, that it handles, and that it blocks: bits from the lowest on.
-	pending, caught, blocked uint64
+	// Signals that wait for it or its process, that it handles, that it ignores, and that it blocks: bits from the lowest on.
+	pending, caught, ignored, blocked uint64
 }
 
 func (d procDir) status() (status, error) { return readStatus(int(d), "status") }
@@ -248,7 +248,7 @@ func parseStatus(b []byte) (status, error) {
 			to = &s.session
 		case "Seccomp_filters":
 			to = &s.filters
-		case "SigPnd", "ShdPnd", "SigCgt", "SigBlk":
+		case "SigPnd", "ShdPnd", "SigCgt", "SigIgn", "SigBlk":
 			if err := s.readSignals(string(key), value); err != nil {
 				return status{}, err
 			}
@@ -281,6 +281,8 @@ func (st *status) readSignals(key string, value []byte) error {
 	switch key {
 	case "SigCgt":
 		st.caught = set
+	case "SigIgn":
+		st.ignored = set
 	case "SigBlk":
 		st.blocked = set
 	default:

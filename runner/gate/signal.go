@@ -136,18 +136,27 @@ func (g *Gate) signal(n notification) {
 }
 
 // send sends a signal to the process that was judged, or to the one thread of it that was meant. That it has ended is no failure.
+// It isn't sent to what has begun to take it for an order since, or has become another's. What ignores it needn't get it, and might
+// handle it a moment later.
 func (r *Reach) send() unix.Errno {
 	fd, err := unix.PidfdOpen(r.Target.PID, 0)
 	if err != nil {
 		return 0
 	}
 	defer unix.Close(fd)
+	mark := MarkOf(r.Target.PID)
+	st, unread := statusOf(r.Target.PID)
 	s, err := stateOf(r.Target.PID)
+	own := r.Target.Process == r.Caller.Process
 	switch {
-	case err != nil || s.start != r.Target.Start:
+	case err != nil || unread != nil || s.start != r.Target.Start:
 		return 0
 	case r.thread != 0: // of the caller's own process, which lives as it waits: no other has the two numbers
 		err = unix.Tgkill(r.Target.PID, r.thread, r.Signal)
+	case !own && !r.Orders && st.ignored&(1<<(r.Signal-1)) != 0:
+		return 0
+	case !own && (mark != r.Target.Mark || !r.Orders && st.orders(r.Signal)):
+		return unix.EPERM
 	default:
 		err = unix.PidfdSendSignal(fd, r.Signal, r.info, 0)
 	}

@@ -6,15 +6,19 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"stepbox/session/e2e/must"
 )
 
 func init() {
@@ -204,5 +208,54 @@ func TestSignalArrives(t *testing.T) {
 	b.wait()
 	if b.out.String() != "got\n" {
 		t.Errorf("it said %q and %q", b.out.String(), b.err.String())
+	}
+}
+
+// What handles a signal only since it was judged isn't sent it: nobody was asked about that.
+func TestSignalHandledSince(t *testing.T) {
+	dir := t.TempDir()
+	judged := func(_ context.Context, r Reach) bool {
+		if r.Orders {
+			t.Errorf("it is judged as one that handles it")
+		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+		for {
+			if _, err := os.Stat(filepath.Join(dir, "handles")); err == nil {
+				return true
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	b := start(t, setup{args: []string{"sh", "-c", `sh -c 'trap "" USR1; : > ready; until [ -e go ]; do sleep 0.01; done; trap "echo got" USR1; : > handles; until [ -e end ]; do sleep 0.01; done' &
+until [ -e ready ]; do sleep 0.01; done; kill -USR1 $! 2>/dev/null; echo $?; : > end; wait`}, dir: dir, options: Options{Reach: judged}})
+	b.wait()
+	if b.out.String() != "1\n" {
+		t.Errorf("it said %q and %q", b.out.String(), b.err.String())
+	}
+}
+
+// What ignores a signal may handle it a moment later: it isn't sent it, and that is no failure.
+func TestSignalIgnored(t *testing.T) {
+	self := Process{PID: os.Getpid()}
+	s, err := stateOf(self.PID)
+	must.OK(t, err)
+	self.Start = s.start
+	signal.Ignore(unix.SIGUSR2)
+	defer signal.Reset(unix.SIGUSR2)
+	r := Reach{Kind: ReachSignal, Target: Party{Process: self, Mark: MarkOf(self.PID)}, Signal: unix.SIGUSR2}
+	if errno := r.send(); errno != 0 {
+		t.Errorf("ignored: %v", errno)
+	}
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, unix.SIGUSR2)
+	defer signal.Stop(got)
+	if errno := r.send(); errno != unix.EPERM {
+		t.Errorf("handled by now: %v", errno)
+	}
+	if r.Target.Mark++; r.send() != unix.EPERM {
+		t.Error("of another mark by now: sent")
+	}
+	if len(got) > 0 {
+		t.Error("it came")
 	}
 }
