@@ -59,7 +59,7 @@ func TestReach(t *testing.T) {
 			want := []string{
 				"the victim has 1", "the parent has 1", "the agent has 1", "agent share: EPERM",
 				"within an action attach: done", "within an action seize: done", "within an action writev: EPERM",
-				"within an action getfd: EPERM", "within an action mem: EACCES", "the child has 2", "action share: "+share,
+				"within an action getfd: EPERM", "within an action mem: EACCES", "the child has 2", "action share: " + share,
 				// The agent traces nothing, its own child neither.
 				"the traced one ends with 98", "over",
 			}

@@ -39,6 +39,11 @@ func command(x *Exec, shown, same []string, l *looks) api.Command {
 	case x.Fed:
 		c.Unpinned = append(c.Unpinned, "it may run what it reads from its standard input, which nobody can look into: what it starts is asked about")
 	}
+	for _, s := range x.sources {
+		if f := s.found; !f.there && !f.unclear && f.region != elsewhere {
+			c.Unpinned = append(c.Unpinned, "commands that the line doesn't show are read from "+api.Escape(api.Trim(s.file, maxValue))+", if it is made by then")
+		}
+	}
 	for _, file := range e.Writes {
 		if l.places.region(file) == inProject {
 			c.Unpinned = append(c.Unpinned, "what it prints is written to "+api.Escape(api.Trim(file, maxValue)))

@@ -3,6 +3,7 @@ package judge
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,9 @@ func TestSourcesAgain(t *testing.T) {
 	onHost := filepath.Join(home, ".claude/shell-snapshots/snapshot-bash-1-a.sh")
 	e, profile := wrapped(t, "/home/me/.claude/shell-snapshots/snapshot-bash-1-a.sh", "true")
 	x := j.Exec(e, profile)
+	if told := x.Command.Unpinned; len(told) != 1 || !strings.Contains(told[0], "snapshot-bash-1-a.sh, if it is made by then") {
+		t.Errorf("it is told %q", told)
+	}
 	if len(x.Command.Sources) > 0 || x.Judgement.Verdict != policy.Allow || !x.Moves() {
 		t.Errorf("a file that isn't there is suspect, or isn't looked at again: %+v", x.Judgement)
 	}
