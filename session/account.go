@@ -3,9 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"stepbox/runner/overlay/content"
@@ -47,7 +45,7 @@ func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
 	for _, a := range alive {
 		shown := a.keptTo
 		if q := s.questions.edits(a); q != nil { // a person looks at that, and may keep it
-			shown = max(shown, q.until)
+			shown = max(shown, q.about.(*aboutEdit).until)
 		}
 		unkept[a.N] = files.Past{Before: a.Before, Spans: a.since(shown)}
 	}
@@ -291,40 +289,6 @@ func (s *Session) thawAll() {
 		}
 	}
 	s.advance() // all have run a little, to be thawed
-}
-
-// reviewOf asks in step mode what becomes of an action's changes, up to a checkpoint.
-func reviewOf(a *action, changed []api.Change, until int64) *question {
-	q := &question{
-		Question: api.Question{
-			Action: a.N, Subject: api.SubjectEdit, Title: a.Title, Changes: changed,
-			Rule: "step mode: changes are kept or rolled back before the agent's next command",
-		},
-		action: a, until: until,
-	}
-	if a.State == api.ActionRunning {
-		q.Rule += "; it still runs: to roll them back ends it"
-	}
-	return q
-}
-
-// sharedBy says which commands may have made some of an edit's changes.
-func (s *Session) sharedBy(q *question) *question {
-	var run, ran []string
-	for _, n := range q.action.SharedWith {
-		if name := "#" + strconv.Itoa(n); s.actions.at(n).State == api.ActionRunning {
-			run = append(run, name)
-		} else {
-			ran = append(ran, name)
-		}
-	}
-	if len(ran) > 0 {
-		q.Rule += fmt.Sprintf("; %s ran as well and may have made some of them", listed(ran, len(ran), len(ran)))
-	}
-	if len(run) > 0 {
-		q.Rule += fmt.Sprintf("; %s may have made some of them and still runs: to roll them back takes them from under it", listed(run, len(run), len(run)))
-	}
-	return q
 }
 
 // touched is the wake-up of the watcher: files moved. Once they rest it is found

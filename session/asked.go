@@ -106,7 +106,7 @@ func (s *Session) asks(ctx context.Context, c *socket.Conn, title, rule string, 
 		return tell.Decision{}, err
 	}
 	select {
-	case d, ok := <-q.call.answered:
+	case d, ok := <-q.about.(*call).answered:
 		if !ok {
 			return tell.Decision{}, errors.New("nobody answered")
 		}
@@ -121,7 +121,7 @@ func (s *Session) asks(ctx context.Context, c *socket.Conn, title, rule string, 
 
 func (s *Session) calls() (n int) {
 	for _, q := range s.questions {
-		if q.call != nil && q.Open() {
+		if _, is := q.about.(*call); is && q.Open() {
 			n++
 		}
 	}
@@ -140,7 +140,7 @@ func (s *Session) askCall(title, rule string, claim *api.Claim) *question {
 	}
 	q := &question{
 		Question: api.Question{Action: a.N, Subject: api.SubjectCall, Title: title, Rule: rule},
-		action:   a, call: &call{make(chan tell.Decision, 1), claim},
+		about:    &call{make(chan tell.Decision, 1), claim}, action: a,
 	}
 	a.question = q
 	if err := a.to(api.ActionHeld); err != nil {
@@ -150,8 +150,35 @@ func (s *Session) askCall(title, rule string, claim *api.Claim) *question {
 	return q
 }
 
+func (*call) binds(func(...string)) {}
+
+func (*call) fault(q *question, d api.Decision) error {
+	if d.For != "" && d.For != api.ExtentOnce {
+		d.Answer = "" // it is none
+	}
+	return eitherOr(d, "#%d is what the agent asks: approve says yes, deny no; neither allows anything, or makes a rule", q.Action)
+}
+
+func (*call) rules(*Session, *question, api.Decision, api.Rule) ([]api.Rule, error) {
+	return nil, api.Problemf(api.CodeUsage, "what the agent asks can't be made a rule")
+}
+
+func (c *call) follows(s *Session, q *question, d api.Decision) (next func(), also []api.Event) {
+	return func() { s.answerCall(q, c, d) }, nil
+}
+
+// gone ends the action: the question is all that it was. Whoever asked goes on without an answer.
+func (c *call) gone(s *Session, q *question) ([]api.Event, error) {
+	if err := q.action.to(api.ActionAbandoned); err != nil {
+		return nil, err
+	}
+	q.action.EndedAt = time.Now().UTC()
+	close(c.answered)
+	return []api.Event{s.actionEvent(q.action, "abandoned")}, nil
+}
+
 // answerCall gives the agent its answer.
-func (s *Session) answerCall(q *question, d api.Decision) {
+func (s *Session) answerCall(q *question, c *call, d api.Decision) {
 	a := q.action
 	allow := q.Closed == "allow"
 	steps := []api.ActionState{api.ActionDenied}
@@ -172,9 +199,9 @@ func (s *Session) answerCall(q *question, d api.Decision) {
 	}
 	s.record(func(err error) {
 		if err == nil {
-			q.call.answered <- tell.Decision{Allow: allow, Reason: said}
+			c.answered <- tell.Decision{Allow: allow, Reason: said}
 		}
-		close(q.call.answered)
+		close(c.answered)
 	}, s.actionEvent(a, map[bool]string{true: "ended", false: "denied"}[allow]), s.changed("counted"))
 }
 
@@ -187,13 +214,22 @@ func (s *Session) ofCall(asked *api.Claim) {
 	}
 	for _, c := range s.claims.recent {
 		taken := slices.ContainsFunc(s.questions, func(q *question) bool {
-			return q.call != nil && q.call.claim != nil && q.Open() && q.call.claim.Call == c.Call
+			asked := q.claim()
+			return asked != nil && q.Open() && asked.Call == c.Call
 		})
 		if c.Event != tell.Permission && c.EndedAt.IsZero() && !taken && sameCall(c, asked) {
 			asked.Call = c.Call
 			return
 		}
 	}
+}
+
+// claim is the tool's call that a question is about; nil: it is about another thing.
+func (q *question) claim() *api.Claim {
+	if c, is := q.about.(*call); is {
+		return c.claim
+	}
+	return nil
 }
 
 // sameCall says whether two claims are of one call, as far as they tell.
@@ -212,7 +248,7 @@ func sameCall(a, b *api.Claim) bool {
 // more, and the record would have it wrong.
 func (s *Session) wentOn(c *api.Claim) {
 	for _, q := range slices.Clone(s.questions) {
-		if q.call != nil && q.call.claim != nil && sameCall(q.call.claim, c) {
+		if asked := q.claim(); asked != nil && sameCall(asked, c) {
 			s.withdraw(q)
 		}
 	}
@@ -224,11 +260,8 @@ func (s *Session) wentOn(c *api.Claim) {
 // prompt is still there.
 func (s *Session) leftBehind(now *api.Claim) {
 	for _, q := range slices.Clone(s.questions) {
-		if q.call == nil || q.call.claim == nil {
-			continue
-		}
-		asked := q.call.claim
-		if asked.SessionID == now.SessionID && asked.Helper == now.Helper && !sameCall(asked, now) {
+		asked := q.claim()
+		if asked != nil && asked.SessionID == now.SessionID && asked.Helper == now.Helper && !sameCall(asked, now) {
 			s.withdraw(q)
 		}
 	}

@@ -87,7 +87,7 @@ func (s *Session) Keep(ctx context.Context, n int) (api.Action, error) {
 		}
 		reply := func(err error) { done(a.Action, err) }
 		for _, q := range s.questions {
-			if q.Subject != api.SubjectEdit || q.action != a || q.Closed != "" {
+			if !q.edit() || q.action != a || q.Closed != "" {
 				continue
 			}
 			d := api.Decision{Question: q.ID, Hash: q.Hash, Answer: api.AnswerKeep, By: cmp.Or(api.Person(ctx), "keep")}

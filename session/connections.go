@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"stepbox/policy"
@@ -11,6 +12,7 @@ import (
 	"stepbox/session/api"
 	"stepbox/session/loop"
 	"stepbox/session/network"
+	"stepbox/session/rules"
 )
 
 // tried is a connection that no rule decides.
@@ -37,7 +39,7 @@ func (s *Session) tried(t *network.Try) {
 	}
 	s.open(&question{
 		Question: api.Question{Action: t.Action, Subject: api.SubjectConnection, Title: titleOfHeld(h), Rule: t.Why, Connection: s.connection(h)},
-		held:     h,
+		about:    &aboutTries{held: h},
 	})
 	s.expireLater(h)
 }
@@ -85,10 +87,63 @@ func (s *Session) gaveUp(t *network.Try) {
 	}
 }
 
+// aboutTries is whether connections are opened that programs try.
+type aboutTries struct {
+	held    *network.Held
+	telling bool // how they stand is told before long
+}
+
+// tries are the connections that a question is about; nil for any other.
+func (q *question) tries() *network.Held {
+	if c, is := q.about.(*aboutTries); is {
+		return c.held
+	}
+	return nil
+}
+
+func (c *aboutTries) binds(put func(...string)) {
+	k := c.held.Key
+	put("connection", k.Program, strconv.FormatBool(k.Written), k.To.String(), k.Limit, k.Sends)
+}
+
+func (c *aboutTries) fault(_ *question, d api.Decision) error {
+	if c.held.Flood() && d.Answer == api.AnswerApprove {
+		return api.Problemf(api.CodeInvalid, "it is %d destinations and more: deny them, or make rules for those that may be reached (stepbox allow HOST)", len(c.held.Others))
+	}
+	return eitherOr(d, "it is a connection: approve or deny it")
+}
+
+func (c *aboutTries) rules(_ *Session, _ *question, d api.Decision, r api.Rule) ([]api.Rule, error) {
+	if c.held.Flood() {
+		return nil, api.Problemf(api.CodeUsage, "many destinations can be denied once; rules are made for one after the other (stepbox deny HOST)")
+	}
+	if c.held.Limit() != "" {
+		return nil, api.Problemf(api.CodeUsage, "more than a limit is allowed once, or denied once; the limit itself stands in a policy, see stepbox policy show")
+	}
+	to := c.held.Key.To
+	if r.Host = d.Pattern; r.Host == "" {
+		r.Host = to.String()
+	}
+	r, err := rules.Checked(r)
+	if err != nil {
+		return nil, err
+	}
+	if h, err := policy.ParseHost(r.Host); err != nil || !h.Match(to) {
+		return nil, api.Problemf(api.CodeUsage, "%s isn't about %s, which was asked about", r.Host, api.Escape(to.String()))
+	}
+	return []api.Rule{r}, nil
+}
+
+func (c *aboutTries) follows(s *Session, q *question, d api.Decision) (next func(), also []api.Event) {
+	return func() { s.answerHeld(q, c.held, d) }, nil
+}
+
+func (*aboutTries) gone(*Session, *question) ([]api.Event, error) { return nil, nil }
+
 // questionOf is the question about some tries; nil when it is closed.
 func (s *Session) questionOf(h *network.Held) *question {
 	for _, q := range s.questions {
-		if q.held == h {
+		if q.tries() == h {
 			return q
 		}
 	}
@@ -137,13 +192,17 @@ const toldEvery = time.Second
 // retold has the record say how a question's tries stand now, before long.
 func (s *Session) retold(h *network.Held) {
 	q := s.questionOf(h)
-	if q == nil || q.telling {
+	if q == nil {
 		return
 	}
-	q.telling = true
+	c := q.about.(*aboutTries)
+	if c.telling {
+		return
+	}
+	c.telling = true
 	time.AfterFunc(toldEvery, func() {
 		s.loop.Submit(func() {
-			q.telling = false
+			c.telling = false
 			if q.state == questionOpen && s.loop.Now() == loop.Running {
 				before := q.Connection.LastTime // the time before it was asked
 				q.Connection = s.connection(h)
@@ -172,9 +231,9 @@ func (s *Session) expireLater(h *network.Held) {
 }
 
 // answerHeld gives those that wait the answer that was recorded.
-func (s *Session) answerHeld(q *question, d api.Decision) {
-	if q.held.Limit() != "" {
-		s.answerLimit(q, d)
+func (s *Session) answerHeld(q *question, h *network.Held, d api.Decision) {
+	if h.Limit() != "" {
+		s.answerLimit(q, h, d)
 		return
 	}
 	v := egress.Verdict{Allow: q.Closed == "allow", Rule: "denied by " + d.By}
@@ -183,13 +242,13 @@ func (s *Session) answerHeld(q *question, d api.Decision) {
 	}
 	if v.Allow {
 		// Who was asked about an address, or a port of this host, named it.
-		to := q.held.Key.To
+		to := h.Key.To
 		v.Rule, v.Private = "approved by "+d.By, to.Name == "" || to.Name == policy.HostService
-	} else if !q.held.Flood() { // of that each is told as it is refused
+	} else if !h.Flood() { // of that each is told as it is refused
 		// Before the program is refused, since its next command may be there at once.
-		s.unreached(q.held.Last.Action, q.held.Key.To.String(), network.Refused(api.Trim(v.Rule, maxReason)))
+		s.unreached(h.Last.Action, h.Key.To.String(), network.Refused(api.Trim(v.Rule, maxReason)))
 	}
-	s.answerTries(q.held, v, d.For == "" || d.For == api.ExtentOnce)
+	s.answerTries(h, v, d.For == "" || d.For == api.ExtentOnce)
 }
 
 // answerTries gives those that wait a verdict. What is beyond a limit is asked about anew.
@@ -200,8 +259,7 @@ func (s *Session) answerTries(h *network.Held, v egress.Verdict, remember bool) 
 }
 
 // answerLimit lets what is used up be used once more, or ends what waits for it.
-func (s *Session) answerLimit(q *question, d api.Decision) {
-	h := q.held
+func (s *Session) answerLimit(q *question, h *network.Held, d api.Decision) {
 	if q.Closed != "allow" {
 		s.network.Tries.Answer(h, egress.Verdict{Rule: "denied by " + d.By + ": " + h.Last.Why}, true, time.Now())
 		return

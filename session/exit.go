@@ -123,7 +123,7 @@ func (s *Session) onFailed(e *gate.Exec, why string) {
 			continue
 		}
 		s.withdraw(q)
-		if q.joins {
+		if p, nested := q.about.(*aboutProgram); nested && p.joins {
 			s.leaderGone(q.action, nil)
 		}
 	}

@@ -329,6 +329,6 @@ func (s *Session) askNested(k *kin, x *judge.Exec, rule string, joins bool, also
 	c := x.Command
 	s.open(&question{
 		Question: api.Question{Action: k.action.N, Subject: api.SubjectNested, Title: c.Title(), Rule: rule, Command: &c},
-		execs:    []*judge.Exec{x}, action: k.action, kin: k, joins: joins,
+		about:    &aboutProgram{kin: k, joins: joins}, execs: []*judge.Exec{x}, action: k.action,
 	}, also...)
 }

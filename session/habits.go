@@ -125,8 +125,8 @@ func (s *Session) offeredRule(q *question) {
 		return
 	}
 	all := []api.Proposal{{Means: "exactly what is asked about"}}
-	if q.held != nil {
-		all = rules.Hosts(q.held.Key.To)
+	if h := q.tries(); h != nil {
+		all = rules.Hosts(h.Key.To)
 	} else if found := s.propose(q.execs, false); len(found) > 0 && len(q.execs) == 1 && len(s.parts(q.execs[0])) == 1 {
 		all = found
 	}

@@ -222,7 +222,7 @@ func (s *Session) askBeyond(a *action, l policy.Limit, why string) {
 		return func() {
 			q := &question{
 				Question: api.Question{Action: a.N, Subject: api.SubjectLimit, Title: a.Title, Rule: api.Escape(why)},
-				action:   a, limit: l.Name, thaw: thaw,
+				about:    &aboutLimit{name: l.Name}, action: a, thaw: thaw,
 			}
 			switch {
 			case s.loop.Now() != loop.Running || !a.alive():
@@ -236,16 +236,34 @@ func (s *Session) askBeyond(a *action, l policy.Limit, why string) {
 	})
 }
 
+// aboutLimit is whether an action goes on that has used all that it may.
+type aboutLimit struct {
+	plain
+	name string
+}
+
+func (*aboutLimit) fault(q *question, d api.Decision) error {
+	return eitherOr(d, "#%d runs, and is at a limit: approve lets it go on, deny ends it", q.Action)
+}
+
+func (*aboutLimit) rules(*Session, *question, api.Decision, api.Rule) ([]api.Rule, error) {
+	return nil, api.Problemf(api.CodeUsage, "an action goes on beyond a limit once; the limit itself stands in a policy, see stepbox policy show")
+}
+
+func (l *aboutLimit) follows(s *Session, q *question, d api.Decision) (next func(), also []api.Event) {
+	return func() { s.beyond(q, l.name, d) }, nil
+}
+
 // beyond carries out the answer: the action may use the limit once more, or ends.
-func (s *Session) beyond(q *question, d api.Decision) {
+func (s *Session) beyond(q *question, limit string, d api.Decision) {
 	if q.Closed != "allow" {
 		s.endAction(q.action, q.Rule+" ("+reason(d)+")", func() { s.unfreeze(q) })
 		return
 	}
-	n, _ := q.action.used.of(q.limit)
+	n, _ := q.action.used.of(limit)
 	for _, l := range s.limits {
-		if l.Name == q.limit { // it may be far beyond by now
-			q.action.used.again(q.limit, max(1, math.Floor(n/l.Amount)-q.action.used.times[q.limit]))
+		if l.Name == limit { // it may be far beyond by now
+			q.action.used.again(limit, max(1, math.Floor(n/l.Amount)-q.action.used.times[limit]))
 		}
 	}
 	q.action.used.asking = false
@@ -308,7 +326,7 @@ func cramped(limits api.Limits, signal string) string {
 // notBeyond closes the question about an action's limit when the action is over.
 func (s *Session) notBeyond(a *action) {
 	for _, q := range slices.Clone(s.questions) {
-		if q.limit != "" && q.action == a {
+		if _, is := q.about.(*aboutLimit); is && q.action == a {
 			s.withdraw(q)
 		}
 	}

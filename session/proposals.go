@@ -30,17 +30,16 @@ func (s *Session) Proposals(ctx context.Context, id int64) ([]api.Proposal, erro
 	shape := false
 	err := s.loop.Do(ctx, func(done func(error)) {
 		i := slices.IndexFunc(s.questions, func(q *question) bool { return q.ID == id })
-		switch {
-		case i < 0:
+		if i < 0 {
 			done(api.Problemf(api.CodeNotFound, "there is no question %d that waits", id))
 			return
-		case s.questions[i].Subject == api.SubjectEdit, s.questions[i].request != nil, s.questions[i].held != nil && s.questions[i].held.Flood():
-		case s.questions[i].held != nil:
-			to = &s.questions[i].held.Key.To
-		default:
-			execs = slices.Clone(s.questions[i].execs)
-			shape = s.info.Mode == api.ModeStep && s.questions[i].shape()
 		}
+		q := s.questions[i]
+		if h := q.tries(); h != nil && !h.Flood() {
+			to = &h.Key.To
+		}
+		execs = slices.Clone(q.execs)
+		shape = s.info.Mode == api.ModeStep && q.shape()
 		others = s.besides(id)
 		done(nil)
 	})
@@ -64,8 +63,9 @@ func (s *Session) Proposals(ctx context.Context, id int64) ([]api.Proposal, erro
 // that allows.
 func (s *Session) besides(id int64) (out []*question) {
 	for _, q := range s.questions {
-		if q.ID != id && q.state == questionOpen && s.info.Mode != api.ModeStep && (q.held != nil && !q.held.Flood() && q.held.Key.Limit == "" || len(q.execs) > 0) {
-			out = append(out, &question{Question: api.Question{ID: q.ID}, held: q.held, execs: slices.Clone(q.execs)})
+		h := q.tries()
+		if q.ID != id && q.state == questionOpen && s.info.Mode != api.ModeStep && (h != nil && !h.Flood() && h.Key.Limit == "" || len(q.execs) > 0) {
+			out = append(out, &question{Question: api.Question{ID: q.ID}, about: q.about, execs: slices.Clone(q.execs)})
 		}
 	}
 	return out
@@ -91,8 +91,9 @@ func (s *Session) letsGo(p *api.Proposal, host bool, execs []*judge.Exec, others
 	}
 	for _, q := range others {
 		allowed := func(x *judge.Exec) bool { return s.judge.By(x, with).Verdict == policy.Allow }
-		if q.held == nil && !slices.ContainsFunc(q.execs, func(x *judge.Exec) bool { return !allowed(x) }) ||
-			q.held != nil && with.Connect(q.held.Key.To, q.held.Key.Program).Verdict == policy.Allow {
+		h := q.tries()
+		if h == nil && !slices.ContainsFunc(q.execs, func(x *judge.Exec) bool { return !allowed(x) }) ||
+			h != nil && with.Connect(h.Key.To, h.Key.Program).Verdict == policy.Allow {
 			p.Waiting = append(p.Waiting, q.ID)
 		}
 	}

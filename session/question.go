@@ -17,27 +17,50 @@ import (
 	"stepbox/session/judge"
 	"stepbox/session/ledger"
 	"stepbox/session/loop"
-	"stepbox/session/network"
 	"stepbox/store"
 )
 
 // question is an api.Question with what waits for its answer.
 type question struct {
 	api.Question
-	execs   []*judge.Exec // held; empty for a review
-	action  *action
-	kin     *kin          // of a nested program
-	joins   bool          // it joins an action that runs: that waits for it
-	thaw    func() error  // the agent is frozen until it is answered
-	held    *network.Held // of a connection
-	request *request      // of one
-	call    *call         // of what the agent itself asks
-	limit   string        // that an action is to go on beyond
-	traps   []string      // what programs obey that this session wrote, as it was opened
-	telling bool          // how its tries stand is told before long
-	until   int64         // the last checkpoint whose changes it is about
-	since   time.Time     // as HeldAt, by the clock that nobody sets: how long it waits is counted from here
-	state   questionState
+	about  subject
+	execs  []*judge.Exec // held programs; empty for all but commands
+	action *action       // that it is about; nil: none
+	thaw   func() error  // the agent is frozen until it is answered
+	traps  []string      // what programs obey that this session wrote, as it was opened
+	since  time.Time     // as HeldAt, by the clock that nobody sets: how long it waits is counted from here
+	state  questionState
+}
+
+// subject is what a question is about. Each kind has a type, in the file of what it is about.
+type subject interface {
+	// binds puts what a decision covers besides what every question shows.
+	binds(put func(parts ...string))
+	// fault is why a question can't be answered so, or nil.
+	fault(q *question, d api.Decision) error
+	// rules are what an answer is made that is to hold for longer than once; r has its verdict, and for how long.
+	rules(s *Session, q *question, d api.Decision, r api.Rule) ([]api.Rule, error)
+	// follows is what an answer does once it is recorded, and what is recorded with it.
+	follows(s *Session, q *question, d api.Decision) (next func(), also []api.Event)
+	// gone is what is recorded when what was asked about went away.
+	gone(s *Session, q *question) ([]api.Event, error)
+}
+
+// plain is what most subjects have in common.
+type plain struct{}
+
+func (plain) binds(func(...string)) {}
+
+func (plain) rules(*Session, *question, api.Decision, api.Rule) ([]api.Rule, error) { return nil, nil }
+
+func (plain) gone(*Session, *question) ([]api.Event, error) { return nil, nil }
+
+// eitherOr is why an answer is neither approve nor deny, said of what it is about; nil: it is one.
+func eitherOr(d api.Decision, format string, args ...any) error {
+	if d.Answer == api.AnswerApprove || d.Answer == api.AnswerDeny {
+		return nil
+	}
+	return api.Problemf(api.CodeInvalid, format, args...)
 }
 
 // maxReason bounds what is handed to the agent with a denial, in bytes.
@@ -65,7 +88,7 @@ func (s *Session) ask(a *action) {
 	}
 	q := &question{
 		Question: api.Question{Action: a.N, Subject: api.SubjectCommand, Title: a.Title, Rule: a.Rule, Command: &first},
-		execs:    slices.Clone(a.members), action: a,
+		about:    aboutCommand{}, execs: slices.Clone(a.members), action: a,
 	}
 	a.question = q
 	s.open(q, s.actionEvent(a, "held"))
@@ -91,7 +114,7 @@ func (s *Session) open(q *question, also ...api.Event) {
 	}
 	q.Hash, q.Same = q.digests()
 	s.questions = append(s.questions, q)
-	if q.Subject != api.SubjectEdit {
+	if !q.edit() {
 		s.offered(q)
 	}
 	s.record(func(error) {}, append(also, q.event("opened"), s.changed("counted"))...)
@@ -137,12 +160,7 @@ func (q *question) digests() (hash, same string) {
 	for _, e := range q.execs {
 		put(strconv.Itoa(e.PID), strconv.FormatUint(e.Start, 10))
 	}
-	if q.held != nil {
-		put("connection", q.held.Key.Program, strconv.FormatBool(q.held.Key.Written), q.held.Key.To.String(), q.held.Key.Limit, q.held.Key.Sends)
-	}
-	if q.request != nil {
-		put(q.request.covered()...)
-	}
+	q.about.binds(put)
 	if q.action != nil {
 		put("checkpoints", strconv.FormatInt(q.action.Before, 10), strconv.FormatInt(q.action.After, 10))
 	}
@@ -216,9 +234,9 @@ func (s *Session) Decide(ctx context.Context, d api.Decision) (api.Question, err
 // again asks anew what a question about programs is about.
 func (s *Session) again(q *question) {
 	s.withdraw(q)
-	if q.kin != nil {
+	if p, nested := q.about.(*aboutProgram); nested {
 		for _, x := range q.execs {
-			s.askNested(q.kin, x, q.Rule, q.joins)
+			s.askNested(p.kin, x, q.Rule, p.joins)
 		}
 		return
 	}
@@ -332,7 +350,7 @@ func (l *questions) forget(q *question) {
 // forget drops a question that is closed in the record too, and has what waited for it go on.
 func (s *Session) forget(q *question) {
 	s.questions.forget(q)
-	if q.Subject == api.SubjectEdit {
+	if q.edit() {
 		s.pastEdits()
 	}
 }
@@ -353,20 +371,13 @@ func (l questions) decidable(d api.Decision, step bool) (*question, error) {
 	case d.Hash != q.Hash:
 		return q, api.Problemf(api.CodeStale, "#%d isn't what was shown any more; look at it again", q.Action)
 	}
-	switch d.Answer {
-	case api.AnswerKeep, api.AnswerRollback:
-		if q.Subject != api.SubjectEdit {
-			return q, api.Problemf(api.CodeInvalid, "#%d is a command that waits to run: approve or deny it", q.Action)
-		}
-		return q, nil
-	case api.AnswerApprove, api.AnswerApproveKeep, api.AnswerStepInto, api.AnswerStepOver, api.AnswerDeny:
-		if err := q.fault(d); err != nil {
-			return q, err
-		}
-	default:
+	if !slices.Contains([]api.Answer{api.AnswerApprove, api.AnswerApproveKeep, api.AnswerStepInto, api.AnswerStepOver, api.AnswerDeny, api.AnswerKeep, api.AnswerRollback}, d.Answer) {
 		return q, api.Problemf(api.CodeInvalid, "there is no answer %q: use approve, approve-keep, deny, into, over, keep or rollback", api.Escape(api.Trim(string(d.Answer), 40)))
 	}
-	if step && d.Answer != api.AnswerDeny && (q.Subject == api.SubjectCommand || q.Subject == api.SubjectNested) {
+	if err := q.about.fault(q, d); err != nil {
+		return q, err
+	}
+	if step && d.Answer != api.AnswerDeny && len(q.execs) > 0 {
 		if o := l.edit(); o != nil {
 			return q, api.Problemf(api.CodeBusy, "the changes of #%d come first: keep them or roll them back", o.Action)
 		}
@@ -382,7 +393,7 @@ func (l questions) commands() bool {
 // edits is the open question about an action's changes; nil for none.
 func (l questions) edits(a *action) *question {
 	for _, q := range l {
-		if q.Subject == api.SubjectEdit && q.action == a && q.Open() {
+		if q.edit() && q.action == a && q.Open() {
 			return q
 		}
 	}
@@ -392,31 +403,9 @@ func (l questions) edits(a *action) *question {
 // edit is the first open question about changes, which holds up what is to run; nil for none.
 func (l questions) edit() *question {
 	for _, o := range l {
-		if o.Open() && o.Subject == api.SubjectEdit {
+		if o.Open() && o.edit() {
 			return o
 		}
-	}
-	return nil
-}
-
-// fault is why a question can't be answered so by approve, deny and the like, or nil.
-func (q *question) fault(d api.Decision) error {
-	plain := d.Answer == api.AnswerApprove || d.Answer == api.AnswerDeny
-	switch {
-	case q.request != nil:
-		return requestFault(q, d)
-	case d.Answer == api.AnswerApproveKeep && q.Subject != api.SubjectCommand:
-		return api.Problemf(api.CodeInvalid, "#%d isn't a command that waits to run: its changes can't be kept ahead", q.Action)
-	case q.call != nil && (!plain || d.For != "" && d.For != api.ExtentOnce):
-		return api.Problemf(api.CodeInvalid, "#%d is what the agent asks: approve says yes, deny no; neither allows anything, or makes a rule", q.Action)
-	case q.limit != "" && !plain:
-		return api.Problemf(api.CodeInvalid, "#%d runs, and is at a limit: approve lets it go on, deny ends it", q.Action)
-	case q.held != nil && !plain:
-		return api.Problemf(api.CodeInvalid, "it is a connection: approve or deny it")
-	case q.held != nil && q.held.Flood() && d.Answer != api.AnswerDeny:
-		return api.Problemf(api.CodeInvalid, "it is %d destinations and more: deny them, or make rules for those that may be reached (stepbox allow HOST)", len(q.held.Others))
-	case q.Subject == api.SubjectEdit:
-		return api.Problemf(api.CodeInvalid, "#%d has happened: keep its changes or roll them back", q.Action)
 	}
 	return nil
 }
@@ -431,7 +420,7 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 		then(err)
 		return
 	}
-	next, also := s.following(q, d)
+	next, also := q.about.follows(s, q, d)
 	events := append([]api.Event{{Kind: "decision", Decision: &d}, q.event("closed")}, also...)
 	s.record(func(err error) {
 		s.forget(q)
@@ -446,96 +435,6 @@ func (s *Session) close(q *question, d api.Decision, then func(error)) {
 	}, append(events, s.changed("counted"))...)
 }
 
-// following is what an answer does once it is recorded, and what is recorded with it.
-func (s *Session) following(q *question, d api.Decision) (next func(), also []api.Event) {
-	a := q.action
-	switch {
-	case q.Closed == "keep":
-		if err := a.review(api.ReviewKept); err != nil {
-			s.log.Warn("kept twice", "error", err)
-		}
-		a.keptTo = q.until
-		also = append(also, s.actionEvent(a, "kept"))
-		for _, n := range a.SharedWith { // it goes on from here
-			s.actions.at(n).answered = time.Now()
-		}
-		if a.unseen { // what its processes changed since is asked about next
-			a.unseen = false
-			s.grow(a)
-		}
-		next = func() { s.unfreeze(q) }
-	case q.Closed == "rollback":
-		next = func() { s.unfreeze(q) }
-	case q.call != nil:
-		next = func() { s.answerCall(q, d) }
-	case q.limit != "":
-		next = func() { s.beyond(q, d) }
-	case q.held != nil:
-		next = func() { s.answerHeld(q, d) }
-	case q.request != nil:
-		next = func() { s.answerRequest(q, d) }
-	case q.Subject == api.SubjectNested:
-		next = s.nestedAnswer(q, d)
-	case q.Closed == "deny":
-		a.By = d.By
-		next = func() { s.deny(a, "denied by "+d.By, reason(d)) }
-	default:
-		a.By, a.person = d.By, true
-		a.into = d.Answer == api.AnswerStepInto
-		a.keeps = d.Answer == api.AnswerApproveKeep
-		over := d.Answer == api.AnswerStepOver
-		next = func() { s.letRun(a, "approved by "+d.By, func() { s.holdNext = over }) }
-	}
-	return next, also
-}
-
-// nestedAnswer is what an answer about a program that an action starts does.
-func (s *Session) nestedAnswer(q *question, d api.Decision) (next func()) {
-	a, x := q.action, q.execs[0]
-	if q.Closed == "allow" {
-		s.judge.Approved(x)
-		a.shown = append(a.shown, shownOf(x))
-		if d.Answer == api.AnswerStepOver {
-			s.stepOver(a, q)
-		}
-		q.kin.person = q.kin.person || q.joins
-		return func() {
-			s.letNested(q, x, "approved by "+d.By)
-			if d.Answer == api.AnswerStepOver {
-				s.letOthers(a, "approved by "+d.By+": what #"+strconv.Itoa(a.N)+" starts")
-			}
-		}
-	}
-	return func() {
-		s.refuse(a, "denied by "+d.By, reason(d), nil, x)
-		if q.joins {
-			s.leaderGone(a, nil)
-		}
-	}
-}
-
-// stepOver has no more be asked about of what is started there: by what was approved as the action, or by what joined it.
-func (s *Session) stepOver(a *action, q *question) {
-	switch {
-	case a.into, q.joins:
-	case q.kin.joined:
-		q.kin.first.over = true
-	default:
-		a.over = true
-	}
-	a.into = false
-}
-
-// letOthers lets what else waits of an action start, as far as the person lets it start what it likes.
-func (s *Session) letOthers(a *action, rule string) {
-	for _, q := range slices.Clone(s.questions) {
-		if q.action == a && q.Subject == api.SubjectNested && !q.joins && q.kin.freed() && q.state == questionOpen && len(q.execs) > 0 {
-			x := q.execs[0]
-			s.closeByRule(q, rule, "allow", func() { s.letNested(q, x, rule) })
-		}
-	}
-}
-
 func reason(d api.Decision) string {
 	if d.Reason == "" {
 		return "the person who supervises this session said no"
@@ -548,15 +447,10 @@ func (s *Session) withdraw(q *question) {
 	if q.state != questionOpen || q.to(questionClosed, "", "withdrawn") != nil {
 		return
 	}
-	var also []api.Event
-	if q.call != nil { // it is all that its action was; whoever asked goes on without an answer
-		if err := q.action.to(api.ActionAbandoned); err != nil {
-			s.fail(err)
-			return
-		}
-		q.action.EndedAt = time.Now().UTC()
-		also = append(also, s.actionEvent(q.action, "abandoned"))
-		close(q.call.answered)
+	also, err := q.about.gone(s, q)
+	if err != nil {
+		s.fail(err)
+		return
 	}
 	s.record(func(error) {
 		s.forget(q)

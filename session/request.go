@@ -16,6 +16,7 @@ const maxRequests = 16
 
 // request is what a program of the sandbox wants of the person's.
 type request struct {
+	plain // an answer for the session is remembered with it, and no rule
 	api.Request
 	title string
 	// same is what an answer for the session is remembered by; only of those that last.
@@ -61,7 +62,7 @@ func (s *Session) request(ctx context.Context, r request) error {
 func (s *Session) requested(r *request) *question {
 	waiting := 0
 	for _, q := range s.questions {
-		if q.request != nil {
+		if _, is := q.about.(*request); is {
 			waiting++
 		}
 	}
@@ -79,14 +80,18 @@ func (s *Session) requested(r *request) *question {
 	}
 	q := &question{
 		Question: api.Question{Action: s.roster.byPID(r.Pid), Subject: api.SubjectRequest, Title: r.title, Rule: "each is asked about", Request: &r.Request},
-		request:  r,
+		about:    r,
 	}
 	s.open(q)
 	return q
 }
 
+func (r *request) follows(s *Session, q *question, d api.Decision) (next func(), also []api.Event) {
+	return func() { s.answerRequest(q, r, d) }, nil
+}
+
 // answerRequest gives a request the answer that was recorded.
-func (s *Session) answerRequest(q *question, d api.Decision) {
+func (s *Session) answerRequest(q *question, r *request, d api.Decision) {
 	var said error
 	if q.Closed != "allow" {
 		said = errors.New("denied by " + d.By + ": " + reason(d))
@@ -96,35 +101,32 @@ func (s *Session) answerRequest(q *question, d api.Decision) {
 		if s.granted == nil {
 			s.granted = make(map[string]error)
 		}
-		s.granted[q.request.same] = said
+		s.granted[r.same] = said
 	}
-	q.request.verdict <- said
+	r.verdict <- said
 	for _, o := range slices.Clone(s.questions) { // what waits beside it, for the same
-		if said, ok := s.granted[q.request.same]; ok && o.request != nil && o.Request.Lasts && o.request.same == q.request.same && o.state == questionOpen {
+		beside, is := o.about.(*request)
+		if said, ok := s.granted[r.same]; ok && is && beside.Lasts && beside.same == r.same && o.state == questionOpen {
 			s.withdraw(o)
-			o.request.verdict <- said
+			beside.verdict <- said
 		}
 	}
 }
 
-// requestFault is why an answer isn't one to a request, or nil.
-func requestFault(q *question, d api.Decision) error {
+func (r *request) fault(_ *question, d api.Decision) error {
 	switch {
-	case d.Answer != api.AnswerApprove && d.Answer != api.AnswerDeny:
-		return api.Problemf(api.CodeInvalid, "it is a request: approve or deny it")
 	case d.For == api.ExtentProject, d.For == api.ExtentAlways:
 		return api.Problemf(api.CodeInvalid, "a request is answered once, or for the session")
-	case d.For == api.ExtentSession && !q.Request.Lasts:
+	case d.For == api.ExtentSession && !r.Lasts:
 		return api.Problemf(api.CodeInvalid, "it isn't known well enough what this is for: it is answered once")
 	}
-	return nil
+	return eitherOr(d, "it is a request: approve or deny it")
 }
 
-// covered is all that a decision on a request covers.
-func (r *request) covered() []string {
+func (r *request) binds(put func(...string)) {
 	out := []string{"request", r.title, r.Program, strconv.Itoa(r.Pid), strings.Join(r.Warn, "\x00")}
 	for _, f := range r.Facts {
 		out = append(out, f.Name, f.Value)
 	}
-	return out
+	put(out...)
 }

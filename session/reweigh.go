@@ -29,8 +29,8 @@ func (s *Session) reweighed(q *question) {
 	if q.state != questionOpen || len(q.execs) == 0 || s.loop.Now() != loop.Running {
 		return
 	}
-	if q.Subject == api.SubjectNested {
-		s.reweighedNested(q)
+	if p, nested := q.about.(*aboutProgram); nested {
+		s.reweighedNested(q, p)
 		return
 	}
 	a := q.action
@@ -63,20 +63,20 @@ func (s *Session) newest(a *action) (changed bool) {
 	return changed
 }
 
-func (s *Session) reweighedNested(q *question) {
+func (s *Session) reweighedNested(q *question, p *aboutProgram) {
 	was := q.execs[0]
 	x := s.judge.Newest(was)
 	q.execs[0] = x
 	if x.Judgement.Verdict == was.Judgement.Verdict || x.Judgement.Verdict == policy.Ask {
 		return
 	}
-	switch verdict, rule := s.within(q.kin, x, q.joins); verdict {
+	switch verdict, rule := s.within(p.kin, x, p.joins); verdict {
 	case api.Allow:
-		s.closeByRule(q, rule, "allow", func() { s.letNested(q, x, rule) })
+		s.closeByRule(q, rule, "allow", func() { s.letNested(q, p, x, rule) })
 	case api.Deny:
 		s.closeByRule(q, rule, "deny", func() {
 			s.refuse(q.action, rule, rule, nil, x)
-			if q.joins {
+			if p.joins {
 				s.leaderGone(q.action, nil)
 			}
 		})
@@ -85,16 +85,16 @@ func (s *Session) reweighedNested(q *question) {
 
 // letNested lets a program of an action start that a question was about. In step mode what the agent edited
 // meanwhile is asked about first.
-func (s *Session) letNested(q *question, x *judge.Exec, rule string) {
+func (s *Session) letNested(q *question, p *aboutProgram, x *judge.Exec, rule string) {
 	start := func(*files.Checkpoint) {
 		s.letting = slices.DeleteFunc(s.letting, func(o *question) bool { return o == q })
 		switch {
-		case len(q.execs) > 0 && q.joins && q.action.undone: // its changes could be nobody's
+		case len(q.execs) > 0 && p.joins && q.action.undone: // its changes could be nobody's
 			s.refuse(q.action, rule, "what it joined was rolled back meanwhile", nil, x)
 			s.leaderGone(q.action, nil)
 		case len(q.execs) > 0:
-			s.start(q.kin, x, rule, q.joins, nil)
-		case q.joins: // it went away meanwhile
+			s.start(p.kin, x, rule, p.joins, nil)
+		case p.joins: // it went away meanwhile
 			s.leaderGone(q.action, nil)
 		}
 	}

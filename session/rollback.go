@@ -279,7 +279,7 @@ func (s *Session) rolledBack(o *files.Outcome, rec *api.Rollback, err error, the
 				events = append(events, s.standing(a, "rolledback")...)
 			}
 			for _, q := range s.questions {
-				if q.Subject == api.SubjectEdit && q.action == a && q.to(questionClosed, rec.By, "rollback") == nil {
+				if q.edit() && q.action == a && q.to(questionClosed, rec.By, "rollback") == nil {
 					events = append(events, q.event("closed"))
 					closing = append(closing, q)
 				}

@@ -10,6 +10,7 @@ import (
 	"stepbox/policy"
 	"stepbox/session/api"
 	"stepbox/session/loop"
+	"stepbox/session/network"
 	"stepbox/session/rules"
 )
 
@@ -184,40 +185,7 @@ func (s *Session) rulesFrom(q *question, d api.Decision) ([]api.Rule, error) {
 	default:
 		return nil, api.Problemf(api.CodeUsage, "only approve and deny can be made a rule")
 	}
-	if q.request != nil {
-		return nil, nil // it is remembered with the session, see answerRequest
-	}
-	if q.call != nil {
-		return nil, api.Problemf(api.CodeUsage, "what the agent asks can't be made a rule")
-	}
-	if q.limit != "" {
-		return nil, api.Problemf(api.CodeUsage, "an action goes on beyond a limit once; the limit itself stands in a policy, see stepbox policy show")
-	}
-	if q.held != nil {
-		return s.hostRule(q, d, r)
-	}
-	return s.commandRules(q, d, r)
-}
-
-func (s *Session) hostRule(q *question, d api.Decision, r api.Rule) ([]api.Rule, error) {
-	if q.held.Flood() {
-		return nil, api.Problemf(api.CodeUsage, "many destinations can be denied once; rules are made for one after the other (stepbox deny HOST)")
-	}
-	if q.held.Limit() != "" {
-		return nil, api.Problemf(api.CodeUsage, "more than a limit is allowed once, or denied once; the limit itself stands in a policy, see stepbox policy show")
-	}
-	to := q.held.Key.To
-	if r.Host = d.Pattern; r.Host == "" {
-		r.Host = to.String()
-	}
-	r, err := rules.Checked(r)
-	if err != nil {
-		return nil, err
-	}
-	if h, err := policy.ParseHost(r.Host); err != nil || !h.Match(to) {
-		return nil, api.Problemf(api.CodeUsage, "%s isn't about %s, which was asked about", r.Host, api.Escape(to.String()))
-	}
-	return []api.Rule{r}, nil
+	return q.about.rules(s, q, d, r)
 }
 
 // changeRules puts other rules of this session in force once they are in the record.
@@ -292,16 +260,15 @@ func (s *Session) ruled() {
 // reconnect judges again what connections wait.
 func (s *Session) reconnect() {
 	for _, q := range slices.Clone(s.questions) {
-		if q.held != nil && q.state == questionOpen {
-			s.rejudge(q)
+		if h := q.tries(); h != nil && q.state == questionOpen {
+			s.rejudge(q, h)
 		}
 	}
 }
 
 // rejudge gives a question's connections what the rules say of them now. Once they
 // decide what it was about it is closed.
-func (s *Session) rejudge(q *question) {
-	h := q.held
+func (s *Session) rejudge(q *question, h *network.Held) {
 	if h.Flood() || h.Limit() != "" {
 		waited := h.Waiting() > 0 // all of many may have been let through, or refused, now
 		if h.Rejudge(s.network.Ruled); h.Waiting() == 0 && (waited || !h.Flood()) {

@@ -74,7 +74,7 @@ func (s *Session) denyUnasked(q *question, why string) {
 	if q.state != questionOpen || s.loop.Now() != loop.Running {
 		return
 	}
-	if q.Subject == api.SubjectEdit {
+	if q.edit() {
 		s.withdraw(q)
 		return
 	}
