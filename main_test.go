@@ -318,7 +318,7 @@ var directions = map[string][]string{
 	"session/replay":   {"store", "session/api", "session/screen"},
 	"session/terminal": {"store", "session/api", "session/redact", "session/screen"},
 	"session/judge":    {"session/redact", "runner", "policy", "session/api"},
-	"session/files":    {"session/ledger", "session/base", "session/merge", "session/patch", "session/project", "runner", "policy", "store", "session/api"},
+	"session/files":    {"session/ledger", "session/base", "session/effects", "session/merge", "session/patch", "session/project", "runner", "policy", "store", "session/api"},
 	"session/export":   {"session/files", "session/redact", "session/replay", "session/screen", "store", "session/api"},
 	"session/find":     {"session/files", "session/ledger", "session/screen", "store", "session/api"},
 	"session/base":     {"runner", "policy"},

@@ -3,6 +3,7 @@ package files
 import (
 	"cmp"
 	"context"
+	"path"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"stepbox/runner/overlay/diff"
 	"stepbox/runner/overlay/manifest"
 	"stepbox/session/api"
+	"stepbox/session/effects"
 )
 
 // Trust is what an action's changes touch, for whoever decides whether a person
@@ -63,26 +65,25 @@ func sides(c diff.Change) []side {
 	return out
 }
 
-// started names what other programs run, or take settings from, by itself:
-// nobody ignores a change to it, whatever git ignores.
-var started = map[string]bool{".vscode": true, ".idea": true, ".husky": true, ".direnv": true, ".devcontainer": true}
-
 // alwaysAsked says whether a change is to something that the person's own
-// programs trust: secrets and settings, and of a repository all that isn't
+// programs trust: secrets, what they run by themselves, and of a repository all that isn't
 // commits, as its hooks and its configuration.
 func alwaysAsked(c diff.Change) bool {
-	for _, side := range sides(c) {
-		parts := strings.Split(side.path, "/")
-		for i, name := range parts {
-			if started[name] || i == len(parts)-1 && policy.SecretFile(name) {
-				return true
-			}
-			if name == ".git" && !(i == 0 && commits(side.path, side.kind)) {
-				return true
-			}
+	return slices.ContainsFunc(sides(c), func(s side) bool {
+		if commits(s.path, s.kind) {
+			return false
 		}
-	}
-	return false
+		parts := strings.Split(s.path, "/")
+		return effects.Runs(s.path) != "" || slices.Contains(parts, ".git") || slices.ContainsFunc(parts, policy.SecretFolder) ||
+			s.kind != manifest.KindDir && (policy.SecretFile(path.Base(s.path)) || repositorys(s.path))
+	})
+}
+
+// repositorys says whether a path may be one by which git takes a folder of any name for a repository, or that it
+// obeys in one, gitrepository-layout(5).
+func repositorys(file string) bool {
+	name := path.Base(file)
+	return name == "HEAD" || name == "config" || name == "commondir" || path.Base(path.Dir(file)) == "hooks" && !strings.Contains(name, ".")
 }
 
 // gitFiles are the files in .git that a commit, a fetch or a change of branch
