@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -10,17 +11,18 @@ import (
 
 // defined looks at a file that a shell reads before a command.
 type defined struct {
-	of   *Profile
-	made func(file string) bool
-	name string // of the function that is looked into; "": of none
+	of    *Profile
+	made  func(file string) bool
+	loose func(folder string) bool
+	name  string // of the function that is looked into; "": of none
 }
 
 // Leaves says whether a file that a shell reads before a command leaves that what it shows:
 // it turns things off, and its functions only choose between the program of their own name
 // and the agent's own that looks for files and words, and hand on what they are given. What
 // else is in there may take a command's place. Made says whether others than the agent can
-// have made a program.
-func (p *Profile) Leaves(script string, made func(file string) bool) bool {
+// have made a program, loose whether the agent can put one into a folder unasked.
+func (p *Profile) Leaves(script string, made, loose func(string) bool) bool {
 	if len(script) > maxBytes || nests(script) > maxNests {
 		return false
 	}
@@ -28,7 +30,7 @@ func (p *Profile) Leaves(script string, made func(file string) bool) bool {
 	if err != nil {
 		return false
 	}
-	d := defined{of: p, made: made}
+	d := defined{of: p, made: made, loose: loose}
 	leaves := true
 	syntax.Walk(file, func(n syntax.Node) bool {
 		f, function := n.(*syntax.FuncDecl)
@@ -70,9 +72,9 @@ func (d defined) allows(n syntax.Node) bool {
 	case *syntax.DeclClause:
 		return d.declares(n)
 	case *syntax.Assign:
-		return n.Name == nil || d.sets(n.Name.Value)
+		return n.Name == nil || !isLoader(n.Name.Value) || n.Name.Value == "PATH" && d.name == "" && d.searches(n)
 	case *syntax.WordIter:
-		return d.sets(n.Name.Value)
+		return !isLoader(n.Name.Value)
 	case *syntax.Redirect:
 		to := n.Word.Lit()
 		return n.Op == syntax.DplOut && (to == "1" || to == "2") || n.Op == syntax.RdrOut && to == "/dev/null"
@@ -97,9 +99,16 @@ func structure(n syntax.Node) bool {
 	return false
 }
 
-// sets says whether setting a variable has no command do anything else. PATH may be set
-// for all that follows: what is found there is judged by where it is.
-func (d defined) sets(name string) bool { return name == "PATH" && d.name == "" || !isLoader(name) }
+// searches says whether programs are looked for by PATH as it is set where the agent can put none, or only after all such folders.
+func (d defined) searches(set *syntax.Assign) bool {
+	value := (&reader{}).word(cmp.Or(set.Value, &syntax.Word{}))
+	own := false // such a folder came
+	return value.known() && !set.Append && !slices.ContainsFunc(strings.Split(value.text, ":"), func(folder string) bool {
+		loose := !path.IsAbs(folder) || d.loose(folder)
+		own = own || loose
+		return own && !loose
+	})
+}
 
 // plainly says whether the value of a parameter runs nothing, whatever it is: no arithmetic,
 // no name in another's value, no prompt.
@@ -161,7 +170,7 @@ func flows(name string, args []*syntax.Word) bool {
 	case "true", "return", "continue", "break":
 		return true
 	case "[":
-		return len(args) > 1 && slices.Contains([]string{"-n", "-z", "-r", "-x", "-f", "-e", "-d"}, args[0].Lit())
+		return len(args) == 3 && slices.Contains([]string{"-n", "-z", "-r", "-x", "-f", "-e", "-d"}, args[0].Lit()) && args[2].Lit() == "]"
 	case "printf":
 		if len(args) == 0 || len(args[0].Parts) != 1 {
 			return false

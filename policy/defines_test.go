@@ -16,14 +16,15 @@ func TestLeaves(t *testing.T) {
 	const program = "/usr/lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe"
 	p := BuiltinProfiles().Named("claude")
 	made := func(file string) bool { return strings.HasPrefix(file, "/p/") }
-	if !p.Leaves(snapshot, made) {
+	loose := func(folder string) bool { return strings.HasPrefix(folder, "/tmp") }
+	if !p.Leaves(snapshot, made, loose) {
 		t.Error("the agent's own isn't known")
 	}
-	if strings.Count(snapshot, program) < 6 || BuiltinProfiles().Named("codex").Leaves(snapshot, made) {
+	if strings.Count(snapshot, program) < 6 || BuiltinProfiles().Named("codex").Leaves(snapshot, made, loose) {
 		t.Error("another agent's program is taken for its own")
 	}
 	for script, want := range map[string]bool{
-		"": true, "# a word": true, "unalias -a 2>/dev/null || true": true, "shopt -s expand_aliases": true, "export PATH=/a:/b": true,
+		"": true, "# a word": true, "unalias -a 2>/dev/null || true": true, "shopt -s expand_aliases": true, "export PATH=/a:/b": true, "export PATH=/a:/tmp/b:/tmp/c": true, "export PATH=/a:/tmp/b:/c": false, "export PATH=./a:/c": false, "PATH+=:/a": false,
 		`ls() { command ls "$@"; }`: true, `ls() { command ls ${1+"$@"}; }`: true, `ls() { return 1; }`: true,
 		`grep() { (exec -a ugrep ` + program + ` -G --hidden "$@"); }`: true, `grep() { ARGV0=ugrep ` + program + ` "$@"; }`: true,
 
@@ -36,7 +37,7 @@ func TestLeaves(t *testing.T) {
 		`ls() { command ls "$@"; ./x; }`: false, `ls() { command ls "$@" $(./x); }`: false, `ls() { PATH=/p command ls "$@"; }`: false,
 		`ls() { local PATH=/p; command ls "$@"; }`: false, `ls() { local -n x=PATH; x=/p; command ls "$@"; }`: false, `ls() { PATH=/p; command ls "$@"; }`: false,
 		`ls() { for PATH in /p; do command ls "$@"; done; }`: false, `ls() { : ${PATH:=/p}; }`: false, `ls() { printf -v PATH /p; }`: false, `ls() { printf '-v' PATH /p; }`: false,
-		`ls() { printf "$x" PATH /p; }`: false, `ls() { [ -v 'a[$(./x)]' ]; }`: false, `ls() { [[ -v 'a[$(./x)]' ]]; }`: false, `ls() { [[ $1 -eq 0 ]]; }`: false, `ls() { [ ${x@P} ]; }`: false,
+		`ls() { printf "$x" PATH /p; }`: false, `ls() { [ -v 'a[$(./x)]' ]; }`: false, `ls() { [[ -v 'a[$(./x)]' ]]; }`: false, `ls() { [ -n x -a -v 'a[$(./x)]' ]; }`: false, `ls() { [[ $1 -eq 0 ]]; }`: false, `ls() { [ ${x@P} ]; }`: false,
 		`ls() { [ -n ${x@P} ]; }`: false, `ls() { [ -n ${!x} ]; }`: false, `ls() { [ -n ${a[x]} ]; }`: false, `ls() { true >&x; }`: false, `ls() { ./x() { true; }; }`: false,
 		`eval() { true; }`: false, `command() { true; }`: false, `pwd() { command pwd "$@"; }`: false, `source() { command source "$@"; }`: false,
 		`find() { (exec -a bfs ` + program + ` -exec ./x ';' "$@"); }`: false, `rg() { (exec -a rg ` + program + ` --pre=./x "$@"); }`: false,
@@ -45,7 +46,7 @@ func TestLeaves(t *testing.T) {
 		`rg() { (exec -a rg /p/claude "$@"); }`: false,
 		strings.Repeat("{ ", 2000):              false,
 	} {
-		if got := p.Leaves(script, made); got != want {
+		if got := p.Leaves(script, made, loose); got != want {
 			t.Errorf("%s: %v", script, got)
 		}
 	}

@@ -26,7 +26,7 @@ func (j *Judge) sources(peeled policy.Peeled, p *policy.Profile, l *looks) (out 
 		s := source{file: file, own: manifest.Within(path.Clean(file), l.places.Project), found: l.at(file)}
 		if s.found.there {
 			text := l.places.text(file)
-			s.leaves = text != nil && j.settled.still(s) && p.Leaves(string(text), made)
+			s.leaves = text != nil && j.settled.still(s) && p.Leaves(string(text), made, j.loose)
 		}
 		out = append(out, s)
 	}
