@@ -72,7 +72,7 @@ func (d defined) allows(n syntax.Node) bool {
 	case *syntax.DeclClause:
 		return d.declares(n)
 	case *syntax.Assign:
-		return n.Name == nil || !isLoader(n.Name.Value) || n.Name.Value == "PATH" && d.name == "" && d.searches(n)
+		return n.Name == nil || !isLoader(n.Name.Value) || d.searches(n)
 	case *syntax.WordIter:
 		return !isLoader(n.Name.Value)
 	case *syntax.Redirect:
@@ -99,11 +99,12 @@ func structure(n syntax.Node) bool {
 	return false
 }
 
-// searches says whether programs are looked for by PATH as it is set where the agent can put none, or only after all such folders.
+// searches says whether it is PATH that is set, for all that follows, and names no folder into which the agent can put programs
+// but behind all others.
 func (d defined) searches(set *syntax.Assign) bool {
 	value := (&reader{}).word(cmp.Or(set.Value, &syntax.Word{}))
 	own := false // such a folder came
-	return value.known() && !set.Append && !slices.ContainsFunc(strings.Split(value.text, ":"), func(folder string) bool {
+	return set.Name.Value == "PATH" && d.name == "" && value.known() && !set.Append && !slices.ContainsFunc(strings.Split(value.text, ":"), func(folder string) bool {
 		loose := !path.IsAbs(folder) || d.loose(folder)
 		own = own || loose
 		return own && !loose

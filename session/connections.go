@@ -138,8 +138,6 @@ func (c *aboutTries) follows(s *Session, q *question, d api.Decision) (next func
 	return func() { s.answerHeld(q, c.held, d) }, nil
 }
 
-func (*aboutTries) gone(*Session, *question) ([]api.Event, error) { return nil, nil }
-
 // questionOf is the question about some tries; nil when it is closed.
 func (s *Session) questionOf(h *network.Held) *question {
 	for _, q := range s.questions {

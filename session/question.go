@@ -42,8 +42,6 @@ type subject interface {
 	rules(s *Session, q *question, d api.Decision, r api.Rule) ([]api.Rule, error)
 	// follows is what an answer does once it is recorded, and what is recorded with it.
 	follows(s *Session, q *question, d api.Decision) (next func(), also []api.Event)
-	// gone is what is recorded when what was asked about went away.
-	gone(s *Session, q *question) ([]api.Event, error)
 }
 
 // plain is what most subjects have in common.
@@ -52,8 +50,6 @@ type plain struct{}
 func (plain) binds(func(...string)) {}
 
 func (plain) rules(*Session, *question, api.Decision, api.Rule) ([]api.Rule, error) { return nil, nil }
-
-func (plain) gone(*Session, *question) ([]api.Event, error) { return nil, nil }
 
 // eitherOr is why an answer is neither approve nor deny, said of what it is about; nil: it is one.
 func eitherOr(d api.Decision, format string, args ...any) error {
@@ -447,10 +443,13 @@ func (s *Session) withdraw(q *question) {
 	if q.state != questionOpen || q.to(questionClosed, "", "withdrawn") != nil {
 		return
 	}
-	also, err := q.about.gone(s, q)
-	if err != nil {
-		s.fail(err)
-		return
+	var also []api.Event
+	if c, is := q.about.(*call); is {
+		var err error
+		if also, err = c.gone(s, q); err != nil {
+			s.fail(err)
+			return
+		}
 	}
 	s.record(func(error) {
 		s.forget(q)

@@ -349,15 +349,15 @@ func (j *Judge) away(x *Exec, l *looks) bool {
 	argv, program := started(x.Exec)
 	dirs := []string{x.Cwd, "/"} // where options have it go, too
 	for _, a := range argv[1:] {
-		if path.IsAbs(a) && len(dirs) < mostParts {
+		if path.IsAbs(a) && len(dirs) < mostFolders {
 			dirs = append(dirs, a)
 		}
 	}
 	left := mostNamed
 	made := func(word string) bool {
-		files, whole := namedIn(dirs, word)
+		files := namedIn(dirs, word)
 		left -= len(files)
-		return left < 0 || !whole || slices.ContainsFunc(files, func(file string) bool { return j.loose(file) && (j.Places.top(file) || l.wrote(file)) })
+		return left < 0 || slices.ContainsFunc(files, func(file string) bool { return j.loose(file) && (j.Places.top(file) || l.wrote(file)) })
 	}
 	told := func(v string) bool {
 		_, value, _ := strings.Cut(v, "=")
@@ -366,37 +366,22 @@ func (j *Judge) away(x *Exec, l *looks) bool {
 	return slices.ContainsFunc(x.foreign, told) || !policy.IsShell(program) && (j.loose(x.Cwd) || slices.ContainsFunc(policy.Obeyed(argv, program), made))
 }
 
-// mostParts is how many parts of a word are looked at, and mostNamed how many files in all; more may be anything.
-const (
-	mostParts = 20
-	mostNamed = 20_000
-)
+// mostNamed is how many files are looked at, in at most mostFolders folders; more may be anything.
+const mostNamed, mostFolders = 20_000, 20
 
-// namedIn are the files that a word may name in some folders: its parts between the signs that set a name apart for some program, and all that
-// begin and end at one, as the name may hold it. Whole says that these are all.
-func namedIn(dirs []string, word string) (out []string, whole bool) {
-	ends := []int{-1}
-	for i := range word {
-		if strings.IndexByte("=:,@; \t", word[i]) >= 0 {
-			ends = append(ends, i)
+// namedIn are the files that a word may name in some folders: by its parts between the signs that programs set a name apart with,
+// and by what of such a part begins with a slash (-f/tmp/x).
+func namedIn(dirs []string, word string) (out []string) {
+	parts := strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@; \t", r) })
+	for _, name := range append(parts, word) {
+		for _, dir := range dirs {
+			out = append(out, path.Join(dir, name))
+		}
+		if i := strings.IndexByte(name, '/'); i > 0 {
+			out = append(out, path.Clean(name[i:]))
 		}
 	}
-	if len(ends) > mostParts {
-		return nil, false
-	}
-	ends = append(ends, len(word))
-	for i, from := range ends {
-		for _, to := range ends[i+1:] {
-			name := word[from+1 : to]
-			for _, dir := range dirs {
-				out = append(out, path.Join(dir, name))
-			}
-			if i := strings.IndexByte(name, '/'); i > 0 { // -f/tmp/x
-				out = append(out, path.Clean(name[i:]))
-			}
-		}
-	}
-	return out, true
+	return out
 }
 
 // started is the command that the kernel makes of an exec, which has at least one argument: a script's
