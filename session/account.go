@@ -33,7 +33,7 @@ func (s *Session) account(t files.Taken, ran map[int]bool, settles bool, then fu
 }
 
 // overOthers says in step mode which of the commands that live would be given changes of what others have changed since they began, or of
-// what of their own a person has kept or is asked about. Told with what a command changes since it began, it could be nothing, or look like
+// what of their own a person is shown. Told with what a command changes since it began, it could be nothing, or look like
 // something else.
 func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
 	alive := s.actions.alive()
@@ -41,21 +41,25 @@ func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
 		then(nil)
 		return
 	}
-	unkept := make(map[int]files.Past, len(alive))
+	unshown, tells := make(map[int]files.Past, len(alive)), make(map[*action]int64, len(alive))
 	for _, a := range alive {
-		shown := a.keptTo
-		if q := s.questions.edits(a); q != nil { // a person looks at that, and may keep it
-			shown = max(shown, q.about.(*aboutEdit).until)
-		}
-		unkept[a.N] = files.Past{Before: a.Before, Spans: a.since(shown)}
+		unshown[a.N], tells[a] = files.Past{Before: a.Before, Spans: a.since(a.tells)}, a.tells
 	}
 	last := s.line.Last.Manifest
 	s.loop.Aside(func() func() {
 		over := make(map[int]bool)
-		for n, p := range unkept {
+		for n, p := range unshown {
 			over[n] = s.files.OverOthers(context.Background(), t.Changed, last, p.Before, p.Spans)
 		}
-		return func() { then(over) }
+		return func() {
+			for a, to := range tells {
+				if a.tells != to { // more is being shown by now
+					s.overOthers(t, then)
+					return
+				}
+			}
+			then(over)
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package session_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,30 +135,37 @@ sleep 60;
 	w.ends()
 }
 
-// What an action left running puts back, while a person is asked about what the action changed, is no part of that.
+// What an action left running puts back, while a person is asked about what the action changed, or just before that, is no part of it.
 func TestPutBackWhatIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	w := begin(t, api.ModeStep, map[string]string{
-		"a":        "old\n",
-		"agent.pl": `system "perl", "left.pl"; sleep 60;`,
-		"left.pl": `
+	for _, when := range []string{"asked", "ended"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			w := begin(t, api.ModeStep, map[string]string{
+				"a":        "old\n",
+				"agent.pl": `system "perl", "left.pl", "` + when + `"; open F, ">", "/tmp/ended"; close F; sleep 60;`,
+				"left.pl": `
 open F, ">", "a"; print F "new\n"; close F;
+for $i (1..8) { open F, ">", "data$i"; print F map { rand() . "\n" } 1..20000; close F } # which take a while to tell
 exit if fork;
-sleep 1 until -e "/tmp/go";
+select undef, undef, undef, 0.01 until -e "/tmp/$ARGV[0]";
 open F, ">", "a"; print F "old\n"; close F;
 sleep 60;
 `,
-	}, "perl", "agent.pl")
-	q := w.approves(w.asks(api.Question{}, "perl left.pl"))
-	asked := w.heldAbout(api.SubjectEdit, q.ID)
-	w.let("go")
-	edit := w.happened("the edit", func(e api.Event) bool { return e.Kind == "action.edited" })
-	if edit.Action.Title != "edit a" {
-		t.Errorf("it is %q", edit.Action.Title)
+			}, "perl", "agent.pl")
+			q := w.approves(w.asks(api.Question{}, "perl left.pl "+when))
+			asked := w.heldAbout(api.SubjectEdit, q.ID)
+			w.let("asked")
+			edit := w.happened("the edit", func(e api.Event) bool { return e.Kind == "action.edited" })
+			if edit.Action.Title != "edit a" {
+				t.Errorf("it is %q", edit.Action.Title)
+			}
+			w.answers(asked, api.AnswerKeep)
+			about := []int{asked.Action, w.heldAbout(api.SubjectEdit, asked.ID).Action}
+			if slices.Sort(about); !slices.Equal(about, []int{q.Action, edit.Action.N}) {
+				t.Errorf("asked about %d, the edit is #%d", about, edit.Action.N)
+			}
+			w.ends()
+		})
 	}
-	w.answers(asked, api.AnswerKeep)
-	if again := w.heldAbout(api.SubjectEdit, asked.ID); again.Action != edit.Action.N {
-		t.Errorf("asked about #%d, %s", again.Action, again.Title)
-	}
-	w.ends()
 }

@@ -12,6 +12,9 @@ func (s *Session) told(a *action, then func(files.Told)) {
 	of := deeds.Action{
 		Before: a.Before, Spans: slices.Clone(a.spans), Commands: a.commands, Base: s.info.BaseOf(s.info.Resumed), Ruled: a.ruled(s.info.Mode),
 	}
+	if n := len(of.Spans); n > 0 {
+		a.tells = max(a.tells, of.Spans[n-1].To)
+	}
 	s.loop.Aside(func() func() {
 		t, apart := s.teller.Tell(of), s.apart()
 		return func() {
