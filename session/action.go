@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stepbox/policy"
+	"stepbox/runner/gate"
 	"stepbox/session/api"
 	"stepbox/session/files"
 	"stepbox/session/judge"
@@ -66,6 +67,7 @@ type move struct {
 // shown is a program start that was approved, as far as a second one is the same:
 // in another folder or environment the same words do something else.
 type shown struct {
+	exec     *gate.Exec
 	digest   [32]byte // of path, arguments and environment
 	cwd      string
 	contents [32]byte // of all files behind it, by identity too
@@ -75,12 +77,17 @@ func (s shown) is(e *judge.Exec) bool {
 	return s.digest == e.Digest && s.cwd == e.Cwd && s.contents == e.Cover()
 }
 
-// approved says whether a program was approved within the action as it is.
+// approved says whether this start of a program was approved within the action.
 func (a *action) approved(x *judge.Exec) bool {
+	return slices.ContainsFunc(a.shown, func(o shown) bool { return o.exec == x.Exec })
+}
+
+// again says whether the same was.
+func (a *action) again(x *judge.Exec) bool {
 	return slices.ContainsFunc(a.shown, func(o shown) bool { return o.is(x) })
 }
 
-func shownOf(e *judge.Exec) shown { return shown{e.Digest, e.Cwd, e.Contents()} }
+func shownOf(e *judge.Exec) shown { return shown{e.Exec, e.Digest, e.Cwd, e.Contents()} }
 
 // joinTime is how long a held action waits for the rest of its job. A shell
 // forks the members of a pipeline one after the other.

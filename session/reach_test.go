@@ -52,14 +52,14 @@ func TestReach(t *testing.T) {
 			if noted != 1 {
 				t.Errorf("a person was told %d times", noted)
 			}
-			share := "done"
-			if mode == api.ModeStep { // where a program that others tell what to do could move one that was shown
-				share = "EPERM"
+			within, child := "done", "the child has 2"
+			if mode == api.ModeStep { // where a program that others tell what to do gets hold of none that was shown
+				within, child = "EPERM", "the child has 1"
 			}
 			want := []string{
 				"the victim has 1", "the parent has 1", "the agent has 1", "agent share: EPERM",
-				"within an action attach: done", "within an action seize: done", "within an action writev: EPERM",
-				"within an action getfd: EPERM", "within an action mem: EACCES", "the child has 2", "action share: " + share,
+				"within an action attach: " + within, "within an action seize: " + within, "within an action writev: EPERM",
+				"within an action getfd: EPERM", "within an action mem: EACCES", child, "action share: " + within,
 				// The agent traces nothing, its own child neither.
 				"the traced one ends with 98", "over",
 			}

@@ -172,7 +172,7 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 		if why := s.uncovered(k, x); why != "" {
 			return api.Ask, "step mode: " + why
 		}
-	case s.info.Mode == api.ModeWatch || k.children || k.person || a.approved(x):
+	case s.info.Mode == api.ModeWatch || k.children || k.person || a.again(x):
 	default:
 		return api.Verdict(j.Verdict), j.Rule
 	}
@@ -183,8 +183,6 @@ func (s *Session) within(k *kin, x *judge.Exec, joins bool) (api.Verdict, string
 func (s *Session) uncovered(k *kin, x *judge.Exec) string {
 	a := k.action
 	switch n := strconv.Itoa(a.N); {
-	case a.approved(x):
-		return ""
 	case k.person && s.roster.led(k, x):
 		return ""
 	case k.person:

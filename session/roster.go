@@ -243,7 +243,7 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 		return false
 	case q.Kind == gate.ReachShare:
 		return mode != api.ModeStep || k.freed() // else one that others tell what to do could move one that was shown with its folder
-	case !k.reaches(of):
+	case !k.reaches(of), q.Kind == gate.ReachTrace && mode == api.ModeStep && !k.person && !k.freed(): // the target may be another's by the time it happens
 		return false
 	}
 	// A debugger can have another program started than the one that was

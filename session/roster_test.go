@@ -153,8 +153,12 @@ func TestRosterCovers(t *testing.T) {
 	if r.kinFor(other, obeys(false)) != other {
 		t.Error("what nobody approved is covered, since another was")
 	}
-	a.shown = append(a.shown, shownOf(obeys(false)))
-	if again := r.kinFor(other, obeys(false)); !again.person || again.mark <= other.mark || r.kinFor(again, obeys(true)).person {
+	one := obeys(false)
+	a.shown = append(a.shown, shownOf(one))
+	if r.kinFor(other, obeys(false)) != other {
+		t.Error("what is the same as what was approved is covered")
+	}
+	if again := r.kinFor(other, one); !again.person || again.mark <= other.mark || r.kinFor(again, obeys(true)).person {
 		t.Error("what was approved isn't covered, or covers what obeys others")
 	}
 	if a.over = true; r.kinFor(k, obeys(true)) != k || !other.freed() {
@@ -204,6 +208,8 @@ func TestRosterReach(t *testing.T) {
 		"a debugger that was approved":     {party(10, 1), party(11, 1), gate.ReachStart, false, true},
 		"by what obeys others":             {party(12, 4), party(10, 1), gate.ReachTrace, false, false},
 		"of what obeys others":             {party(10, 1), party(12, 4), gate.ReachTrace, false, true},
+		"within what obeys others":         {party(12, 4), party(12, 4), gate.ReachTrace, false, false},
+		"its child, within that":           {party(12, 4), party(12, 4), gate.ReachTraced, false, true},
 		"a start by what obeys others":     {party(12, 4), party(12, 4), gate.ReachStart, false, false},
 		"one that a rule allowed":          {party(20, 2), party(21, 2), gate.ReachStart, false, false},
 		"one that a rule allowed, watched": {party(20, 2), party(21, 2), gate.ReachStart, true, true},

@@ -335,7 +335,7 @@ func TestDeniedWithoutFormat(t *testing.T) {
 func TestDeniedWhileTraced(t *testing.T) {
 	v := newVictim(t)
 	b := start(t, setup{role: "traceme", args: []string{v.path, v.ran()}, decide: denyVictim, options: Options{
-		Reach: func(_ context.Context, r Reach) bool { return r.Kind == ReachTrace }, // it may be traced
+		Reach: func(_ context.Context, r Reach) bool { return r.Kind == ReachTraced }, // it may be traced
 	}})
 	b.wait()
 	if b.out.String() != "start EACCES\n" || b.err.String() != because {
@@ -347,7 +347,7 @@ func TestDeniedWhileTraced(t *testing.T) {
 // Nobody is traced by a parent that the owner doesn't let.
 func TestTracedByItsParent(t *testing.T) {
 	b := start(t, setup{role: "traceme", args: []string{"/bin/echo", "hello"}, options: Options{Reach: func(_ context.Context, r Reach) bool {
-		if r.Kind != ReachTrace || r.Target.Ancestors[0].PID != r.Caller.PID {
+		if r.Kind != ReachTraced || r.Target.Ancestors[0].PID != r.Caller.PID {
 			t.Errorf("asked about %+v", r)
 		}
 		return false

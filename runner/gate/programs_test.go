@@ -161,7 +161,7 @@ func TestTraced(t *testing.T) {
 					}
 					e.Allow()
 				}, options: Options{Reach: func(_ context.Context, r Reach) bool {
-					if r.Kind == ReachTrace { // that it is traced
+					if r.Kind == ReachTraced { // that it is traced
 						return true
 					}
 					asked.Store(&r)

@@ -14,8 +14,11 @@ import (
 type ReachKind uint8
 
 const (
-	// ReachTrace is a process that wants to attach to another with ptrace(2).
+	// ReachTrace is a process that wants to attach to another with ptrace(2). The kernel may do that
+	// any time after the answer, when the other has become another program.
 	ReachTrace ReachKind = iota
+	// ReachTraced is one whose child wants to be traced by it, which waits in that call itself.
+	ReachTraced
 	// ReachShare is a process that wants a child whose working directory is
 	// the same as its own whichever of the two changes it, also after the
 	// child has become another program. There is no target yet.
@@ -140,7 +143,7 @@ func (g *Gate) readTraced(r Reach, thread procDir) (Reach, error) {
 		return r, err
 	}
 	defer parent.close()
-	r.Target = r.Caller
+	r.Kind, r.Target = ReachTraced, r.Caller
 	r.Caller, err = g.party(parent)
 	return r, err
 }
