@@ -235,20 +235,24 @@ func (r *roster) covering(p gate.Party) *kin {
 // let pass.
 func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	k, of := r.covering(q.Caller), r.covering(q.Target)
-	watched := mode == api.ModeWatch
+	step, watched := mode == api.ModeStep, mode == api.ModeWatch
 	switch {
 	case q.Kind == gate.ReachSignal:
-		return mode != api.ModeStep || of == nil || of == k || k != nil && k.person || !q.Orders || q.Leads && r.isShell(q.Caller)
-	case k == nil:
-		return false
-	case q.Kind == gate.ReachShare:
-		return mode != api.ModeStep || k.freed() // else one that others tell what to do could move one that was shown with its folder
-	case !k.reaches(of), q.Kind == gate.ReachTrace && mode == api.ModeStep && !k.person && !k.freed(): // the target may be another's by the time it happens
+		return !step || of == nil || of == k || !q.Orders || k != nil && k.person || q.Leads && r.isShell(q.Caller)
+	case k == nil, q.Kind != gate.ReachShare && !k.reaches(of):
 		return false
 	}
-	// A debugger can have another program started than the one that was
-	// judged, so it takes an approval that covers any.
-	return q.Kind != gate.ReachStart || k.person || k.freed() || k.children && mode != api.ModeStep || watched
+	// Who obeys others moves, and gets hold of, none that was shown: not even one that was its own when it asked.
+	free := !step || k.freed()
+	switch q.Kind {
+	case gate.ReachShare:
+		return free
+	case gate.ReachTrace:
+		return free || k.person
+	case gate.ReachStart: // by a debugger, which can have another program started than was judged: it takes an approval of any
+		return k.person || k.freed() || k.children && !step || watched
+	}
+	return true
 }
 
 // reaches says whether another kin is this, or nothing but what it covers has started the programs of that.
