@@ -341,10 +341,8 @@ func (j *Judge) orders(x *Exec, l *looks) {
 	x.Obeys = x.Fed || e.Truncated || made || !policy.Deaf(argv, program) || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l) || j.away(x, l)
 }
 
-// Away says whether a program that isn't known to obey others works by now where nobody is asked about what the agent makes, or is given
-// something from there that this session made.
-func (j *Judge) Away(x *Exec) bool { return !x.Obeys && j.away(x, j.looks()) }
-
+// away says whether a program works where nobody is asked about what the agent makes, or is given something from there that
+// this session made.
 func (j *Judge) away(x *Exec, l *looks) bool {
 	argv, program := started(x.Exec)
 	dirs := []string{x.Cwd, "/"} // where options have it go, too
