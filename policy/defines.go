@@ -72,7 +72,7 @@ func (d defined) allows(n syntax.Node) bool {
 	case *syntax.DeclClause:
 		return d.declares(n)
 	case *syntax.Assign:
-		return n.Name == nil || !isLoader(n.Name.Value) || d.searches(n)
+		return d.sets(n)
 	case *syntax.WordIter:
 		return !isLoader(n.Name.Value)
 	case *syntax.Redirect:
@@ -99,9 +99,17 @@ func structure(n syntax.Node) bool {
 	return false
 }
 
-// searches says whether it is PATH that is set, for all that follows, and names no folder into which the agent can put programs
-// but behind all others.
-func (d defined) searches(set *syntax.Assign) bool {
+// sets says whether setting a variable has no command do anything else. PATH may be set for all that follows, if it
+// names no folder into which the agent can put programs but behind all others.
+func (d defined) sets(set *syntax.Assign) bool {
+	switch {
+	case set.Name == nil:
+		return true
+	case set.Index != nil, strings.HasPrefix(set.Name.Value, "BASH"): // arithmetic; what bash remembers of commands
+		return false
+	case !isLoader(set.Name.Value):
+		return true
+	}
 	value := (&reader{}).word(cmp.Or(set.Value, &syntax.Word{}))
 	own := false // such a folder came
 	return set.Name.Value == "PATH" && d.name == "" && value.known() && !set.Append && !slices.ContainsFunc(strings.Split(value.text, ":"), func(folder string) bool {

@@ -39,7 +39,7 @@ func TestLeaves(t *testing.T) {
 		`ls() { for PATH in /p; do command ls "$@"; done; }`: false, `ls() { : ${PATH:=/p}; }`: false, `ls() { printf -v PATH /p; }`: false, `ls() { printf '-v' PATH /p; }`: false,
 		`ls() { printf "$x" PATH /p; }`: false, `ls() { [ -v 'a[$(./x)]' ]; }`: false, `ls() { [[ -v 'a[$(./x)]' ]]; }`: false, `ls() { [ -n x -a -v 'a[$(./x)]' ]; }`: false, `ls() { [[ $1 -eq 0 ]]; }`: false, `ls() { [ ${x@P} ]; }`: false,
 		`ls() { [ -n ${x@P} ]; }`: false, `ls() { [ -n ${!x} ]; }`: false, `ls() { [ -n ${a[x]} ]; }`: false, `ls() { true >&x; }`: false, `ls() { ./x() { true; }; }`: false,
-		`eval() { true; }`: false, `command() { true; }`: false, `pwd() { command pwd "$@"; }`: false, `source() { command source "$@"; }`: false,
+		`ls() { BASH_CMDS[wc]=/p/x; command ls "$@"; }`: false, `ls() { a[x]=1; command ls "$@"; }`: false, `eval() { true; }`: false, `command() { true; }`: false, `pwd() { command pwd "$@"; }`: false, `source() { command source "$@"; }`: false,
 		`find() { (exec -a bfs ` + program + ` -exec ./x ';' "$@"); }`: false, `rg() { (exec -a rg ` + program + ` --pre=./x "$@"); }`: false,
 		`rg() { (exec -a sh /bin/sh "$@"); }`: false, `rg() { (exec -a claude ` + program + ` "$@"); }`: false, `rg() { (exec -a rg /p/x "$@"); }`: false,
 		`rg() { (exec -a rg "$HOME"` + program + ` "$@"); }`: false, `rg() { (exec -a rg ` + program + ` -f "$@"); }`: false,

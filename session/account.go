@@ -396,7 +396,7 @@ func (s *Session) recordEnd(a *action, t files.Told) {
 // keepByRule marks what an action changed as reviewed where no person needs to be asked.
 func (s *Session) keepByRule(a *action, t files.Told) {
 	if why := a.keptByRule(s.info.Mode, t.Trust); why != "" { // recorded and shown as any other
-		a.Kept, a.keptTo = why, t.To
+		a.Kept, a.KeptTo = why, t.To
 		if err := a.review(api.ReviewKept); err != nil {
 			s.fail(err)
 		}
@@ -453,7 +453,7 @@ func (s *Session) hasMore(a *action) bool {
 func (s *Session) soFar(a *action, t files.Told) {
 	if t.Err != nil {
 		s.note(true, "cannot tell what #%d changed so far: %v", a.N, t.Err)
-		a.toldTo = t.To
+		a.toldTo = max(a.toldTo, a.tells)
 	}
 	s.own(a, t)
 	s.keepByRule(a, t)
@@ -506,7 +506,7 @@ func (s *Session) own(a *action, t files.Told) {
 
 // reviewed says whether what an action changed until a checkpoint waits for a review already, or was kept.
 func (a *action) reviewed(until int64) bool {
-	return a.Review == api.ReviewOpen || a.Review == api.ReviewKept && until <= a.keptTo
+	return a.Review == api.ReviewOpen || a.Review == api.ReviewKept && until <= a.KeptTo
 }
 
 // grow counts what an ended action's processes have changed by now, and asks

@@ -50,7 +50,6 @@ type action struct {
 	answered time.Time    // when what it waited for last was answered
 	toldTo   int64        // the last checkpoint whose changes are counted
 	tells    int64        // the last one whose changes are counted or about to be, for a person who may keep them
-	keptTo   int64        // the last one whose changes somebody has kept
 	moves    []move       // in which it alone was taken back, or came again
 	unseen   bool         // it changed more than its open question shows
 	tally    tally

@@ -111,7 +111,7 @@ func (s *Session) Keep(ctx context.Context, n int) (api.Action, error) {
 			reply(err)
 			return
 		}
-		a.ReviewedBy, a.keptTo = api.Person(ctx), a.toldTo
+		a.ReviewedBy, a.KeptTo = api.Person(ctx), a.toldTo
 		s.record(reply, s.actionEvent(a, "kept"), s.changed("counted"))
 	})
 }

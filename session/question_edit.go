@@ -36,7 +36,7 @@ func (e *aboutEdit) follows(s *Session, q *question, _ api.Decision) (next func(
 	if err := a.review(api.ReviewKept); err != nil {
 		s.log.Warn("kept twice", "error", err)
 	}
-	a.keptTo = e.until
+	a.KeptTo = e.until
 	also = append(also, s.actionEvent(a, "kept"))
 	for _, n := range a.SharedWith { // it goes on from here
 		s.actions.at(n).answered = time.Now()

@@ -90,7 +90,7 @@ func (s *Session) start(k *kin, x *judge.Exec, rule string, counted bool, also [
 // let records that a program runs, and lets it: it is made ready while that is
 // committed, and begins once it is. Its process takes its place then.
 func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowance, also ...api.Event) {
-	p.proc, p.pgid, p.shell, p.sends = procOf(x), x.PGID, x.Shell(), x.Command.Sends
+	p.proc, p.pgid, p.shell, p.jobs, p.sends = procOf(x), x.PGID, x.Shell(), x.Shell() && !x.Writable, x.Command.Sends
 	if p.agent {
 		p.next = x.Chain
 		if p.is == nil {

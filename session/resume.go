@@ -313,12 +313,18 @@ func (p *past) asks(now api.Mode) bool {
 	return p.Session.Mode == api.ModeStep && now == api.ModeStep
 }
 
+// beyondKept says whether there are changes of an action after those that were kept.
+func (a *action) beyondKept() bool {
+	n := len(a.spans)
+	return a.KeptTo != 0 && n > 0 && a.spans[n-1].To > a.KeptTo
+}
+
 // goesOnWith takes up the actions of before the end: what they changed, if that isn't known yet, and what
 // the person is to be asked about it.
 func (s *Session) goesOnWith(all []*action) {
 	asks := s.past.asks(s.info.Mode)
 	for _, a := range all {
-		if a.untold || asks && a.Review == api.ReviewOpen && !a.apart() {
+		if a.untold || asks && !a.apart() && (a.Review == api.ReviewOpen || a.Review == api.ReviewKept && a.beyondKept()) {
 			s.takesUp(a, asks)
 		}
 	}
@@ -327,7 +333,7 @@ func (s *Session) goesOnWith(all []*action) {
 func (s *Session) takesUp(a *action, asks bool) {
 	s.edits++
 	s.told(a, func(t files.Told) {
-		if a.untold {
+		if a.untold || a.Review == api.ReviewKept {
 			s.own(a, t)
 			a.untold = false
 			s.record(nil, s.actionEvent(a, "ended"), s.changed("counted"))

@@ -163,6 +163,34 @@ func TestResumeAsksWhatWasntAnswered(t *testing.T) {
 	w.must(w.decide(command, api.AnswerDeny))
 }
 
+// What a command changed after a person had kept what it had changed until then is asked about again, also
+// where its supervisor was killed before it could ask.
+func TestResumeAsksBeyondWhatWasKept(t *testing.T) {
+	t.Parallel()
+	w := start(t, api.ModeStep, "sh -c 'echo 1 >one'; read x; read x")
+	w.must(w.decide(w.held(0), api.AnswerApprove))
+	kept := w.held(1)
+	w.must(w.decide(kept, api.AnswerKeep))
+	w.config.Argv = []string{"sh", "-c", "read x"}
+	w.again(func(string) {
+		doc, err := w.store.Doc(t.Context(), w.ID(), store.KindAction, 1)
+		w.must(err)
+		var a api.Action
+		w.must(json.Unmarshal(doc, &a))
+		if len(a.Spans) != 1 || a.KeptTo != a.Spans[0].To || a.Review != api.ReviewKept {
+			t.Errorf("recorded as kept: %+v", a)
+		}
+		a.KeptTo-- // as if it had changed more, and been looked at no more
+		doc, err = json.Marshal(a)
+		w.must(err)
+		_, err = w.store.Append(t.Context(), w.ID(), store.Fact{Kind: store.KindAction, Key: 1, Event: "action.counted", Doc: doc})
+		w.must(err)
+	})
+	if q := w.held(kept.ID); q.Subject != api.SubjectEdit || q.Action != 1 || len(q.Changes) != 1 {
+		t.Errorf("%s %q of #%d is held, with %v", q.Subject, q.Title, q.Action, q.Changes)
+	}
+}
+
 // TestResumeThatFails leaves the session as it was: its files, its record, and
 // that it can be resumed.
 func TestResumeThatFails(t *testing.T) {

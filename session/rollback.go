@@ -219,6 +219,14 @@ func (d *desk) Begin(ctx context.Context, o *files.Outcome) error {
 			done(files.ErrStale)
 			return
 		}
+		if d.rec.By == byAgent { // a person may have been asked meanwhile, or have answered
+			for _, n := range o.Actions {
+				if err := s.takesBack(s.actions.at(n)); err != nil {
+					done(err)
+					return
+				}
+			}
+		}
 		s.shown, o.Begun = nil, true
 		s.rollbacks++
 		d.rec.Before = s.line.Last.ID

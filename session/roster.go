@@ -42,7 +42,8 @@ type process struct {
 	agent    bool            // an agent's main process: what it starts is judged by itself
 	main     bool            // of the agent that the session was started for: see isMain
 	starter  bool            // the agent's own program, but only to become a command
-	shell    bool            // what runs there is a shell
+	shell    bool            // what runs there is called as a shell is
+	jobs     bool            // and is one, where the agent can't put another: it has jobs
 	busy     bool            // it has started a program
 	next     *judge.Chain    // the interpreter that its script still has to start
 	is       *judge.Identity // which agent; nil: none
@@ -201,16 +202,19 @@ func (p *process) launches(x *judge.Exec) bool {
 
 // descends is belongs for any process.
 func (r *roster) descends(of gate.Party) (p *process, k *kin, doubt string) {
-	if p = r.procs[proc{of.PID, of.Start}]; p != nil {
-		return p, p.kin, ""
-	}
+	p = r.procs[proc{of.PID, of.Start}]
+	own := p != nil
 	for _, a := range of.Ancestors {
-		if p = r.procs[proc{a.PID, a.Start}]; p != nil {
+		if p != nil {
 			break
 		}
+		p = r.procs[proc{a.PID, a.Start}]
 	}
-	if k = r.kins[of.Mark]; k != nil {
+	switch k = r.kins[of.Mark]; { // of one that is about to begin as well, which isn't on the list yet
+	case k != nil:
 		return p, k, ""
+	case own:
+		return p, p.kin, ""
 	}
 	if p != nil && p.kin != nil && p.kin.mark != 0 {
 		doubt = "its parent became what was judged only after it had started this"
@@ -238,7 +242,7 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	step, watched := mode == api.ModeStep, mode == api.ModeWatch
 	switch {
 	case q.Kind == gate.ReachSignal:
-		return !step || of == nil || of == k || !q.Orders || k != nil && k.person || q.Leads && r.isShell(q.Caller)
+		return !step || of == nil || of == k || !q.Orders || k != nil && k.person || q.Leads && r.hasJobs(q.Caller)
 	case k == nil, q.Kind != gate.ReachShare && !k.reaches(of):
 		return false
 	}
@@ -260,10 +264,10 @@ func (k *kin) reaches(of *kin) bool {
 	return of == k || of != nil && of.first == k.first && k.person && of.mark > k.mark
 }
 
-// isShell says whether a shell runs in a process.
-func (r *roster) isShell(of gate.Party) bool {
+// hasJobs says whether a shell runs in a process.
+func (r *roster) hasJobs(of gate.Party) bool {
 	p := r.procs[proc{of.PID, of.Start}]
-	return p != nil && p.shell
+	return p != nil && p.jobs
 }
 
 // let puts a process on the list of those that are being let start a program. It

@@ -171,7 +171,7 @@ func TestRosterReach(t *testing.T) {
 	t.Parallel()
 	r, _ := fakeRoster()
 	begin(t, r, exec(1, 0), &process{agent: true})
-	begin(t, r, exec(2, 0, 1), &process{shell: true})
+	begin(t, r, exec(2, 0, 1), &process{shell: true, jobs: true})
 	marks := make(map[int]uint64)
 	for n := range 3 {
 		a := &action{Action: api.Action{N: n + 1}}

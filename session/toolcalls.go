@@ -155,31 +155,35 @@ func (s *Session) markState(ctx context.Context, what string) (string, error) {
 	return fmt.Sprintf("The files as they are now are checkpoint %d.", id), nil
 }
 
+// takesBack is why the agent may not roll back an action of its own, or nil.
+func (s *Session) takesBack(a *action) error {
+	switch {
+	case s.questions.about(a):
+		return fmt.Errorf("the person is being asked about #%d", a.N)
+	case a.Review != api.ReviewOpen || a.Shared || a.alive():
+		return fmt.Errorf("#%d (%s) can't be rolled back by you: it still runs, others share its changes, or the person has kept it", a.N, api.Trim(a.Title, 200))
+	}
+	return nil
+}
+
 // takeBackLast takes back the agent's own last action, when that is all there is to it:
 // no other action's changes, nobody's word on it yet, and nothing that runs.
 func (s *Session) takeBackLast(ctx context.Context) (string, error) {
 	var n int
 	var title string
-	var open, asked bool
-	if err := s.loop.Request(ctx, func() {
+	err := s.loop.Do(ctx, func(done func(error)) {
 		for _, a := range slices.Backward(s.actions.all) {
 			// One that runs may have made changes that nobody has looked at yet.
 			if (a.Files > 0 || a.alive()) && !a.apart() && a.Review != api.ReviewRolledBack {
-				n, title, open = a.N, a.Title, a.Review == api.ReviewOpen && !a.Shared && !a.alive()
-				asked = s.questions.about(a)
+				n, title = a.N, a.Title
+				done(s.takesBack(a))
 				return
 			}
 		}
-	}); err != nil {
+		done(errors.New("there is nothing to roll back"))
+	})
+	if err != nil {
 		return "", err
-	}
-	switch {
-	case n == 0:
-		return "", errors.New("there is nothing to roll back")
-	case asked:
-		return "", fmt.Errorf("the person is being asked about #%d", n)
-	case !open:
-		return "", fmt.Errorf("#%d (%s) can't be rolled back by you: it still runs, others share its changes, or the person has kept it", n, api.Trim(title, 200))
 	}
 	p, err := s.plan(ctx, api.RollbackRequest{RollbackTarget: api.RollbackTarget{Selection: &api.Selection{Actions: []int{n}}}})
 	if err != nil {

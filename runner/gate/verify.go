@@ -16,7 +16,10 @@ func (e *Exec) verify() error {
 	if err := e.verifyImage(); err != nil {
 		return err
 	}
-	return e.begins()
+	if err := e.begins(); err != nil {
+		return err
+	}
+	return unarranged(e) // from here on who signals it signals what it is now
 }
 
 // verifyImage compares the image with what was shown.

@@ -87,6 +87,7 @@ type Action struct {
 	Before       int64       `json:"before,omitempty"`      // checkpoint it can be rolled back to
 	After        int64       `json:"after,omitempty"`       // checkpoint at its end
 	Spans        []Span      `json:"spans,omitempty"`       // all between which its changes were made
+	KeptTo       int64       `json:"kept_to,omitempty"`     // the last checkpoint whose changes of it somebody has kept, or a rule
 	ReviewedBy   string      `json:"reviewed_by,omitempty"` // who kept its changes, when that was said by itself
 	Reviewed     Review      `json:"reviewed,omitempty"`    // of one that was rolled back: its review before that
 }
