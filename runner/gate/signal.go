@@ -129,19 +129,45 @@ func (g *Gate) signal(n notification) {
 	default:
 		failed := unix.Errno(0)
 		for _, r := range list {
-			failed = max(failed, r.send())
+			errno, another := r.send()
+			if another {
+				errno = g.sendAgain(r)
+			}
+			failed = max(failed, errno)
 		}
 		g.fail(n.ID, failed)
 	}
 }
 
-// send sends a signal to the process that was judged, or to the one thread of it that was meant. That it has ended is no failure.
-// It isn't sent to what has begun to take it for an order since, or has become another's. What ignores it needn't get it, and might
-// handle it a moment later.
-func (r *Reach) send() unix.Errno {
-	fd, err := unix.PidfdOpen(r.Target.PID, 0)
+// sendAgain has a signal judged as one to what its target has become, and sends it.
+func (g *Gate) sendAgain(r Reach) unix.Errno {
+	process, err := openProc(r.Target.PID)
 	if err != nil {
 		return 0
+	}
+	defer process.close()
+	was := r.Target.Start
+	if r.Target, err = g.party(process); err != nil || r.Target.Start != was {
+		return 0
+	}
+	r.Orders = true
+	if !g.owner(r) {
+		return unix.EPERM
+	}
+	errno, another := r.send()
+	if another {
+		return unix.EPERM
+	}
+	return errno
+}
+
+// send sends a signal to the process that was judged, or to the one thread of it that was meant. That it has ended is no failure.
+// Another says that it isn't sent, as the target has begun to take it for an order since, or has become another's. What ignores
+// it needn't get it, and might handle it a moment later.
+func (r *Reach) send() (errno unix.Errno, another bool) {
+	fd, err := unix.PidfdOpen(r.Target.PID, 0)
+	if err != nil {
+		return 0, false
 	}
 	defer unix.Close(fd)
 	mark := MarkOf(r.Target.PID)
@@ -150,20 +176,20 @@ func (r *Reach) send() unix.Errno {
 	own := r.Target.Process == r.Caller.Process
 	switch {
 	case err != nil || unread != nil || s.start != r.Target.Start:
-		return 0
+		return 0, false
 	case r.thread != 0: // of the caller's own process, which lives as it waits: no other has the two numbers
 		err = unix.Tgkill(r.Target.PID, r.thread, r.Signal)
 	case !own && !r.Orders && st.ignored&(1<<(r.Signal-1)) != 0:
-		return 0
+		return 0, false
 	case !own && (mark != r.Target.Mark || !r.Orders && st.orders(r.Signal)):
-		return unix.EPERM
+		return 0, true
 	default:
 		err = unix.PidfdSendSignal(fd, r.Signal, r.info, 0)
 	}
 	if errno, ok := err.(unix.Errno); ok && errno != unix.ESRCH { //nolint:errorlint // of a system call
-		return errno
+		return errno, false
 	}
-	return 0
+	return 0, false
 }
 
 // maySignal gives what a call is about, if all of it may be. Own says that it is for the caller alone, by a
