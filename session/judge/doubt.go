@@ -10,8 +10,8 @@ func (x *Exec) Doubt() string {
 		return tooLarge
 	case x.Linker != "":
 		return linked(x.Linker)
-	case len(x.Command.Sources) > 0:
-		return readsFrom(x.Command.Sources[0])
+	case len(x.suspects) > 0:
+		return readsFrom(x.suspects[0])
 	}
 	return ""
 }

@@ -42,12 +42,12 @@ type Judge struct {
 	// is what really runs.
 	Secrets *redact.Redactor
 
-	policy  atomic.Pointer[policy.Policy] // nil: noRules
-	self    atomic.Pointer[gate.File]     // Stepbox's own program in the sandbox; nil: there is none
-	once    sync.Once
-	known   map[string]bool // Env, set by once
-	met     met
-	settled settled
+	policy atomic.Pointer[policy.Policy] // nil: noRules
+	self   atomic.Pointer[gate.File]     // Stepbox's own program in the sandbox; nil: there is none
+	once   sync.Once
+	known  map[string]bool // Env, set by once
+	met    met
+	read   read
 }
 
 // Use has what comes be judged by these rules.
@@ -97,14 +97,15 @@ type Exec struct {
 
 	Orders
 
-	foreign []string         // its variables that the agent's own environment hasn't so, but for those of its place
-	unmet   bool             // a person hasn't approved it with these variables
-	hide    *redact.Redactor // of secrets in what is shown
-	policy  *policy.Policy   // by which it was judged
-	ruled   policy.Judgement // Judgement, whatever is known of the sources
-	peeled  policy.Peeled
-	sources []source     // files that it reads commands from, besides what is shown
-	scripts *scriptsSeen // its arguments that may be its program; nil: not looked at
+	foreign  []string         // its variables that the agent's own environment hasn't so, but for those of its place
+	unmet    bool             // a person hasn't approved it with these variables
+	hide     *redact.Redactor // of secrets in what is shown
+	policy   *policy.Policy   // by which it was judged
+	ruled    policy.Judgement // Judgement, whatever is known of the sources
+	peeled   policy.Peeled
+	sources  []source     // files that it reads commands from, besides what is shown
+	suspects []string     // those of them for which rules doubt what it does, escaped
+	scripts  *scriptsSeen // its arguments that may be its program; nil: not looked at
 }
 
 // Orders are what a program could be told, while it runs, from outside of what was shown.
@@ -135,7 +136,7 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	peeled := profile.Peel(e.Argv)
 	x := &Exec{Exec: e, Profile: profile, peeled: peeled, policy: j.Policy()}
 	x.Posing = len(e.Argv) > 0 && j.Places.posing(e.Argv[0], e.Path, e.Program.Path)
-	x.sources = j.sources(peeled, profile, l)
+	x.sources = j.sources(peeled, l)
 	var place []string
 	x.foreign, place = j.foreign(e, l)
 	j.orders(x, l)
@@ -145,7 +146,7 @@ func (j *Judge) Exec(e *gate.Exec, profile *policy.Profile) *Exec {
 	shown, same, x.unmet = j.met.split(e.Program.Path, x.foreign, l)
 	x.Command = redact.Of(j.Secrets, command(x, shown, append(same, place...), l))
 	x.hide = j.Secrets
-	x.Command.Sources = suspects(x.sources)
+	x.Command.Sources, x.suspects = readFrom(x.sources)
 	x.judged(j.By(x, x.policy))
 	if strings.Contains(peeled.Line, "push") || strings.Contains(peeled.Line, "publish") { // else it isn't looked into
 		x.Command.Sends = redact.Of(j.Secrets, j.sends(x.Judgement.Parts, e.Cwd))

@@ -86,47 +86,48 @@ func TestARunningProgramIsWritten(t *testing.T) {
 	}
 }
 
-// A file that leaves commands what they show isn't named, as long as it is what it was and
-// no other can be made of it on the way.
-func TestSourcesThatLeave(t *testing.T) {
-	const harmless = "unalias -a\nls() { command ls \"$@\"; }\n"
+// A file that commands are read from is told until a person has approved one that read it as it is; rules doubt what
+// reads one that was changed since it was read first.
+func TestSourcesTold(t *testing.T) {
+	const first, then = "unalias -a\n", "ls() { ./x; }\n"
 	for name, test := range map[string]struct {
 		at, first, then string
 		link            bool
-		want            bool // it is named
+		approves        bool // what read the first, before the second
+		told, doubted   bool
 	}{
-		"as it was":            {at: "/home/me/.claude/s.sh", first: harmless},
-		"a function":           {at: "/home/me/.claude/s.sh", first: "ls() { ./x; }", want: true},
-		"changed since":        {at: "/home/me/.claude/s.sh", first: harmless, then: "unalias -a", want: true},
-		"the project's":        {at: "/p/s.sh", first: harmless, want: true},
-		"a link":               {at: "/home/me/.claude/s.sh", first: harmless, link: true, want: true},
-		"an agent of its own":  {at: "/home/me/.claude/s.sh", first: "rg() { (exec -a rg /p/claude \"$@\"); }", want: true},
-		"from a pipe":          {at: "/dev/fd/3", want: true},
-		"where it can't write": {at: "/etc/profile", want: true}, // it is no agent's
+		"nobody approved it":        {at: "/home/me/.claude/s.sh", first: first, told: true},
+		"as it was approved":        {at: "/home/me/.claude/s.sh", first: first, approves: true},
+		"changed since":             {at: "/home/me/.claude/s.sh", first: first, then: then, told: true, doubted: true},
+		"changed since approved":    {at: "/home/me/.claude/s.sh", first: first, then: then, approves: true, told: true, doubted: true},
+		"the project's":             {at: "/p/s.sh", first: first, approves: true, told: true, doubted: true},
+		"a link":                    {at: "/home/me/.claude/s.sh", first: first, link: true, approves: true, told: true, doubted: true},
+		"from a pipe":               {at: "/dev/fd/3", approves: true, told: true, doubted: true},
+		"where the agent can't":     {at: "/etc/profile", told: true, doubted: true}, // it is no agent's
+		"made since it was missing": {at: "/home/me/.claude/s.sh", then: then, told: true, doubted: true},
 	} {
 		home, upper := t.TempDir(), t.TempDir()
-		j := &Judge{Places: Places{Project: "/p", Upper: upper, Home: "/home/me", HomeDir: home, Began: time.Now()}}
-		put := func(text string) {
-			at := filepath.Join(home, ".claude", "s.sh")
-			if test.link {
-				must.OK(t, os.Symlink(filepath.Join(home, "other"), at))
-				at = filepath.Join(home, "other")
-			}
-			must.OK(t, os.WriteFile(at, []byte(text), 0o600))
-		}
+		j := guarded(t, &Judge{Places: Places{Project: "/p", Upper: upper, Home: "/home/me", HomeDir: home, Began: time.Now()}})
 		must.OK(t, os.MkdirAll(filepath.Join(home, ".claude"), 0o700))
-		put(test.first)
+		at := filepath.Join(home, ".claude", "s.sh")
+		if test.link {
+			must.OK(t, os.Symlink(filepath.Join(home, "other"), at))
+			at = filepath.Join(home, "other")
+		}
+		if test.first != "" {
+			must.OK(t, os.WriteFile(at, []byte(test.first), 0o600))
+		}
 		e, profile := wrapped(t, test.at, "ls")
 		x := j.Exec(e, profile)
-		if test.then != "" {
-			changed := j.Places.look(test.at).changed
-			for j.Places.look(test.at).changed.Equal(changed) { // its clock ticks
-				put(test.then)
-			}
-			x = j.Again(x)
+		if test.approves {
+			j.Approved(x)
 		}
-		if got := len(x.Command.Sources) > 0; got != test.want {
-			t.Errorf("%s: named: %v", name, got)
+		if test.then != "" {
+			must.OK(t, os.WriteFile(at, []byte(test.then), 0o600))
+		}
+		x = j.Again(x)
+		if told, doubted := len(x.Command.Sources) > 0, x.Doubt() != ""; told != test.told || doubted != test.doubted {
+			t.Errorf("%s: told %v, doubted %v", name, told, doubted)
 		}
 	}
 }

@@ -75,6 +75,7 @@ func leadsTo(variable string, l *looks) bool {
 func (j *Judge) Approved(x *Exec) {
 	if !x.Command.Truncated {
 		j.met.add(x.Program.Path, x.foreign)
+		j.read.approve(x.sources)
 	}
 }
 
