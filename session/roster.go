@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"stepbox/policy"
 	"stepbox/runner"
 	"stepbox/runner/gate"
@@ -235,14 +237,14 @@ func (r *roster) covering(p gate.Party) *kin {
 // What belongs to no action, the agent too, gets hold of nothing, since it
 // could change a program after that was approved; and no action of another,
 // nor of the agent. A signal that it could take for an order reaches what was approved only from what
-// was approved, too, but that a shell stops its own jobs and has them go on. Watched says that all is
-// let pass.
+// was approved, too, but that a shell has its own jobs go on: one that it stopped the kernel would hang up when the
+// shell ends. Watched says that all is let pass.
 func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	k, of := r.covering(q.Caller), r.covering(q.Target)
 	step, watched := mode == api.ModeStep, mode == api.ModeWatch
 	switch {
 	case q.Kind == gate.ReachSignal:
-		return !step || of == nil || of == k || !q.Orders || k != nil && k.person || q.Leads && r.hasJobs(q.Caller)
+		return !step || of == nil || of == k || !q.Orders || k != nil && k.person || q.Leads && q.Signal == unix.SIGCONT && r.hasJobs(q.Caller)
 	case k == nil, q.Kind != gate.ReachShare && !k.reaches(of):
 		return false
 	}

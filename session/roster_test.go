@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"stepbox/runner"
 	"stepbox/runner/gate"
 	"stepbox/session/api"
@@ -226,12 +228,14 @@ func TestRosterReach(t *testing.T) {
 		from, to gate.Party
 		orders   bool
 		leads    bool
+		stops    bool
 		mode     api.Mode
 		want     bool
 	}{
 		"from the agent":                 {from: party(1, 0), to: party(10, 1), orders: true, mode: api.ModeStep},
 		"that ends it":                   {from: party(1, 0), to: party(10, 1), mode: api.ModeStep, want: true},
 		"from the shell that started it": {from: party(2, 0), to: party(10, 1), orders: true, leads: true, mode: api.ModeStep, want: true},
+		"that stops its job":             {from: party(2, 0), to: party(10, 1), orders: true, leads: true, stops: true, mode: api.ModeStep},
 		"from another leader":            {from: party(1, 0), to: party(10, 1), orders: true, leads: true, mode: api.ModeStep},
 		"within an action":               {from: party(21, 2), to: party(20, 2), orders: true, mode: api.ModeStep, want: true},
 		"from what nobody approved":      {from: party(21, 2), to: party(10, 1), orders: true, mode: api.ModeStep},
@@ -240,7 +244,11 @@ func TestRosterReach(t *testing.T) {
 		"to the agent":                   {from: party(1, 0), to: party(1, 0), orders: true, mode: api.ModeStep, want: true},
 		"where effects are asked about":  {from: party(1, 0), to: party(10, 1), orders: true, mode: api.ModePolicy, want: true},
 	} {
-		if got := r.mayReach(gate.Reach{Kind: gate.ReachSignal, Caller: c.from, Target: c.to, Orders: c.orders, Leads: c.leads}, c.mode); got != c.want {
+		signal := unix.SIGCONT
+		if c.stops {
+			signal = unix.SIGSTOP
+		}
+		if got := r.mayReach(gate.Reach{Kind: gate.ReachSignal, Caller: c.from, Target: c.to, Signal: signal, Orders: c.orders, Leads: c.leads}, c.mode); got != c.want {
 			t.Errorf("a signal %s: %v", name, got)
 		}
 	}
