@@ -244,7 +244,7 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 	step, watched := mode == api.ModeStep, mode == api.ModeWatch
 	switch {
 	case q.Kind == gate.ReachSignal:
-		return !step || of == nil || of == k || !q.Orders || k != nil && k.person || q.Leads && q.Signal == unix.SIGCONT && r.hasJobs(q.Caller)
+		return !step || of == nil || of == k || !q.Orders || k != nil && k.person || r.resumes(q)
 	case k == nil, q.Kind != gate.ReachShare && !k.reaches(of):
 		return false
 	}
@@ -266,10 +266,10 @@ func (k *kin) reaches(of *kin) bool {
 	return of == k || of != nil && of.first == k.first && k.person && of.mark > k.mark
 }
 
-// hasJobs says whether a shell runs in a process.
-func (r *roster) hasJobs(of gate.Party) bool {
-	p := r.procs[proc{of.PID, of.Start}]
-	return p != nil && p.jobs
+// resumes says whether a shell has a job of its own go on.
+func (r *roster) resumes(q gate.Reach) bool {
+	p := r.procs[proc{q.Caller.PID, q.Caller.Start}]
+	return q.Leads && q.Signal == unix.SIGCONT && p != nil && p.jobs
 }
 
 // let puts a process on the list of those that are being let start a program. It
