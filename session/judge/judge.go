@@ -339,7 +339,20 @@ func (j *Judge) orders(x *Exec, l *looks) {
 	x.Fed = x.Fed || e.Open && policy.ReadsInput(argv, program)
 	unknown := func(v string) bool { return policy.LoadsCode(v) && !j.reviewed(v, e.Cwd) }
 	made := j.Places.region(program) != elsewhere // or can be: then its name says nothing
-	x.Obeys = x.Fed || e.Truncated || made || !policy.Deaf(argv, program) || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l) || j.away(x, l)
+	x.Obeys = x.Fed || e.Truncated || made || j.elsewhere(x, argv[0], l) || !policy.Deaf(argv, program) || slices.ContainsFunc(e.Env, unknown) || j.unseen(e, argv, program, l) || j.away(x, l)
+}
+
+// elsewhere says whether a program may take itself for one in another place, and load from there what belongs to it: it is called by
+// a name of the agent's choosing, or along PATH that name leads to what the agent made.
+func (j *Judge) elsewhere(x *Exec, called string, l *looks) bool {
+	switch name := path.Base(called); {
+	case strings.Contains(called, "/"):
+		return j.loose(path.Join(x.Cwd, called)) && !path.IsAbs(called) || j.loose(path.Clean(called))
+	case x.Posing && (name != path.Base(x.Path) || j.Places.region(named(x.Exec)) != inProject):
+		return true
+	default:
+		return slices.ContainsFunc(along(x.Exec, name), func(file string) bool { return j.loose(file) && l.wrote(file) })
+	}
 }
 
 // away says whether a program works where nobody is asked about what the agent makes, or is given something from there that
@@ -438,17 +451,13 @@ func Scripts(e *gate.Exec, profile *policy.Profile) []string {
 	return list
 }
 
-// mostDirs is how many folders of PATH are searched for a script.
+// mostDirs is how many folders of PATH are looked at.
 const mostDirs = 64
 
-// searched are the files that a shell looks for along PATH when its script isn't in the folder.
-func searched(e *gate.Exec) (out []string) {
-	if len(e.Argv) == 0 {
-		return nil
-	}
-	name := policy.Script(e.Argv, e.Program.Path)
+// along are the files of a name in the folders of PATH, as a program is given that.
+func along(e *gate.Exec, name string) (out []string) {
 	i := slices.IndexFunc(e.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
-	if name == "" || i < 0 || strings.Contains(name, "/") || !policy.IsShell(e.Program.Path) {
+	if i < 0 {
 		return nil
 	}
 	for dir := range strings.SplitSeq(strings.TrimPrefix(e.Env[i], "PATH="), ":") {
@@ -457,6 +466,18 @@ func searched(e *gate.Exec) (out []string) {
 		}
 	}
 	return out
+}
+
+// searched are the files that a shell looks for along PATH when its script isn't in the folder.
+func searched(e *gate.Exec) []string {
+	if len(e.Argv) == 0 {
+		return nil
+	}
+	name := policy.Script(e.Argv, e.Program.Path)
+	if name == "" || strings.Contains(name, "/") || !policy.IsShell(e.Program.Path) {
+		return nil
+	}
+	return along(e, name)
 }
 
 // unseen says whether the program, or a file that it may be given as one, is one that the session made
