@@ -87,6 +87,16 @@ func Obeyed(argv []string, program string) (out []string) {
 	return out
 }
 
+// ObeysFolder says whether a program that is known to be deaf, by its name and its file, may obey what it finds in the folder where it
+// works: a Makefile, a repository, modules. A shell or a wrapper that is given what it runs, and a compiler, don't.
+func ObeysFolder(called, program string) bool {
+	return slices.ContainsFunc(names(called, program), func(name string) bool {
+		g := grammarOf([]string{name})
+		wraps := g.Runs != nil && len(g.Runs.After) == 0 && !g.Interpreter
+		return !g.Shell && !wraps && !among(compilers, name) && name != "find" && name != "tar"
+	})
+}
+
 // relays are wrappers that give what they read to what they start, at a terminal of their own.
 var relays = []string{"script", "unbuffer", "rlwrap", "sudo", "su", "xvfb-run"}
 

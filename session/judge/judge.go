@@ -359,7 +359,7 @@ func (j *Judge) elsewhere(x *Exec, called string, l *looks) bool {
 // this session made.
 func (j *Judge) away(x *Exec, l *looks) bool {
 	argv, program := started(x.Exec)
-	dirs := []string{x.Cwd, "/"} // where options have it go, too
+	dirs := []string{x.Cwd} // where options have it go, too
 	for _, a := range argv[1:] {
 		if path.IsAbs(a) && len(dirs) < mostFolders {
 			dirs = append(dirs, a)
@@ -375,7 +375,7 @@ func (j *Judge) away(x *Exec, l *looks) bool {
 		_, value, _ := strings.Cut(v, "=")
 		return policy.Loads(v) && (policy.TakesInput(v) || made(value))
 	}
-	return slices.ContainsFunc(x.foreign, told) || !policy.IsShell(program) && (j.loose(x.Cwd) || slices.ContainsFunc(policy.Obeyed(argv, program), made))
+	return slices.ContainsFunc(x.foreign, told) || !policy.IsShell(program) && slices.ContainsFunc(policy.Obeyed(argv, program), made) || j.loose(x.Cwd) && policy.ObeysFolder(argv[0], program)
 }
 
 // mostNamed is how many files are looked at, in at most mostFolders folders; more may be anything.
@@ -386,11 +386,14 @@ const mostNamed, mostFolders = 20_000, 20
 func namedIn(dirs []string, word string) (out []string) {
 	parts := strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@; \t", r) })
 	for _, name := range append(parts, word) {
-		for _, dir := range dirs {
-			out = append(out, path.Join(dir, name))
-		}
-		if i := strings.IndexByte(name, '/'); i > 0 {
+		i := strings.IndexByte(name, '/')
+		if i >= 0 {
 			out = append(out, path.Clean(name[i:]))
+		}
+		for _, dir := range dirs {
+			if i != 0 {
+				out = append(out, path.Join(dir, name))
+			}
 		}
 	}
 	return out
