@@ -109,6 +109,9 @@ func (s *Session) let(x *judge.Exec, p *process, rule string, with gate.Allowanc
 	x.OnBegin(func() error {
 		// On the gate's goroutine; the process stands before its first
 		// instruction and is its only thread.
+		if mark != 0 && p.kin.person && x.Unchecked() {
+			return errors.New("another program traces it: it can't be compared with what was shown")
+		}
 		if err := s.mayBegin(x, mark, step, recorded); err != nil {
 			return err
 		}

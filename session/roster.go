@@ -255,10 +255,11 @@ func (r *roster) mayReach(q gate.Reach, mode api.Mode) bool {
 		return free
 	case gate.ReachTrace:
 		return free || k.person
-	case gate.ReachStart: // by a debugger, which can have another program started than was judged: it takes an approval of any
+	case gate.ReachTraced: // by its parent, which needn't know
+		return free || k == of
+	default: // ReachStart, by a debugger, which can have another program started than was judged: it takes an approval of any
 		return k.person || k.freed() || k.children && !step || watched
 	}
-	return true
 }
 
 // reaches says whether another kin is this, or nothing but what it covers has started the programs of that.

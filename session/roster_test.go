@@ -212,6 +212,7 @@ func TestRosterReach(t *testing.T) {
 		"of what obeys others":             {party(10, 1), party(12, 4), gate.ReachTrace, false, true},
 		"within what obeys others":         {party(12, 4), party(12, 4), gate.ReachTrace, false, false},
 		"its child, within that":           {party(12, 4), party(12, 4), gate.ReachTraced, false, true},
+		"by its parent, which is shown":    {party(10, 1), party(12, 4), gate.ReachTraced, false, false},
 		"a start by what obeys others":     {party(12, 4), party(12, 4), gate.ReachStart, false, false},
 		"one that a rule allowed":          {party(20, 2), party(21, 2), gate.ReachStart, false, false},
 		"one that a rule allowed, watched": {party(20, 2), party(21, 2), gate.ReachStart, true, true},

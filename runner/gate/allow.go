@@ -50,6 +50,7 @@ func (g *Gate) allow(e *Exec) {
 			g.refuse(e, err.Error())
 		default:
 			if debugged { // when it begins can't be seen
+				e.shownAs().unchecked = true
 				if err := e.begins(); err != nil {
 					g.refuse(e, err.Error())
 					return false

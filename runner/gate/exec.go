@@ -85,6 +85,7 @@ type Exec struct {
 	denied    bool   // by its owner, or an approval couldn't be carried out
 	reason    string // for that
 	onBegin   func() error
+	unchecked bool   // see Unchecked
 	line      string // that its standard error gets first
 
 	mu      sync.Mutex

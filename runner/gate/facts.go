@@ -85,6 +85,10 @@ func (d procDir) self() (string, error) {
 // error from it the program never runs: its process is killed.
 func (e *Exec) OnBegin(f func() error) { e.onBegin = f }
 
+// Unchecked says, from OnBegin's function on, that another program traces the process: what will stand in it can't be compared
+// with what was shown, nor will it be known if the kernel refuses the exec.
+func (e *Exec) Unchecked() bool { return e.unchecked }
+
 // begins calls OnBegin's function.
 func (e *Exec) begins() error {
 	if f := e.shownAs().onBegin; f != nil {

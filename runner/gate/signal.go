@@ -96,6 +96,9 @@ func unarranged(e *Exec) error {
 	if e.allowed&Unfiltered != 0 && st.filters > e.gate.first.filters.count {
 		return errors.New("who started it has put a filter over its system calls (seccomp)")
 	}
+	if e.allowed&Unfiltered != 0 && st.ignored&(1<<(unix.SIGCHLD-1)) != 0 { // the ends of what it starts would be lost on it
+		return errors.New("who started it has it ignore SIGCHLD")
+	}
 	if s := st.waiting(); s != 0 {
 		return fmt.Errorf("the signal %s was sent to it before it began", unix.SignalName(s))
 	}
