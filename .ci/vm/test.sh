@@ -151,7 +151,9 @@ for note in "$data"/live/*.json; do
 	[ -z "$left" ] && ok "no process is left" || { no "processes are left"; ps $left; }
 done
 "$s" ls >out 2>&1; wants "interrupted" "interrupted"
-left=$(for id in $(ls "$data/sessions"); do find /sys/fs/cgroup -name "stepbox-$id*" -type d 2>/dev/null; done); [ -z "$left" ] && ok "no cgroup is left" || no "cgroups are left: $left"
+cgroups() { for id in $(ls "$data/sessions"); do find /sys/fs/cgroup -name "stepbox-$id*" -type d 2>/dev/null; done; }
+for _ in $(seq 200); do left=$(cgroups); [ -z "$left" ] && break; sleep 0.1; done
+[ -z "$left" ] && ok "no cgroup is left" || no "cgroups are left: $left"
 cd / && rm -rf "$work"
 echo "$fails failed"
 [ $fails = 0 ]
