@@ -18,15 +18,19 @@ import (
 // scopePrefix begins the names of scopes that are asked for.
 const scopePrefix = "stepbox-"
 
-// systemdWait bounds how long systemd may take to make a scope.
-const systemdWait = 3 * time.Second
+// systemdWait bounds how long systemd may take to answer, and scopeWait how long to make a scope once it has said that it
+// will: by whoever doesn't wait for that this process would be moved later, away from the cgroups that were looked at.
+const (
+	systemdWait = 3 * time.Second
+	scopeWait   = 20 * time.Second
+)
 
 // askForScope has the user's systemd (the system's, for root) put this process
 // into a scope of its own with the subtree below it delegated, and gives the
 // scope's cgroup. See org.freedesktop.systemd1(5) and systemd's
 // CGROUP_DELEGATION document.
-func askForScope(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, systemdWait)
+func askForScope(start context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(start, systemdWait)
 	defer cancel()
 	address := "unix:path=/run/systemd/private"
 	if os.Getuid() != 0 {
@@ -54,8 +58,10 @@ func askForScope(ctx context.Context) (string, error) {
 		if result != "done" {
 			return "", fmt.Errorf("cannot ask systemd for a scope: the job ended as %q", result)
 		}
-	case <-ctx.Done():
-		return "", fmt.Errorf("cannot ask systemd for a scope: %w", ctx.Err())
+	case <-start.Done():
+		return "", fmt.Errorf("cannot ask systemd for a scope: %w", start.Err())
+	case <-time.After(scopeWait):
+		return "", errors.New("cannot ask systemd for a scope: it promised one, and made none")
 	}
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
