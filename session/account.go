@@ -43,7 +43,7 @@ func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
 	}
 	unshown, tells := make(map[int]files.Past, len(alive)), make(map[*action]int64, len(alive))
 	for _, a := range alive {
-		unshown[a.N], tells[a] = files.Past{Before: a.Before, Spans: since(s.present(a, a.alone), a.tells)}, a.tells
+		unshown[a.N], tells[a] = files.Past{Before: a.Before, Spans: a.since(a.tells)}, a.tells
 	}
 	last := s.line.Last.Manifest
 	s.loop.Aside(func() func() {
@@ -63,9 +63,9 @@ func (s *Session) overOthers(t files.Taken, then func(over map[int]bool)) {
 	})
 }
 
-// since are the parts of some spans after a checkpoint.
-func since(spans []files.Span, checkpoint int64) (out []files.Span) {
-	for _, s := range spans {
+// since are the spans after a checkpoint of an action's changes that are no other's as well.
+func (a *action) since(checkpoint int64) (out []files.Span) {
+	for _, s := range a.alone {
 		if s.From = max(s.From, checkpoint); s.From < s.To {
 			out = append(out, s)
 		}
@@ -419,7 +419,7 @@ func (s *Session) askReview(a *action, t files.Told) {
 // is such a command: something else is about to start, and may obey what they wrote. They stand meanwhile.
 func (s *Session) askRunning() (asks bool) {
 	for _, a := range s.actions.alive() {
-		if !s.hasMore(a) {
+		if !a.hasMore() {
 			continue
 		}
 		asks = true
@@ -441,12 +441,9 @@ func (s *Session) askRunning() (asks bool) {
 }
 
 // hasMore says whether the action runs and has changed more than was looked at.
-func (s *Session) hasMore(a *action) bool {
-	if n := len(a.spans); a.State != api.ActionRunning || n == 0 || a.spans[n-1].To <= a.toldTo {
-		return false
-	}
-	left := s.present(a, a.spans)
-	return len(left) > 0 && left[len(left)-1].To > a.toldTo
+func (a *action) hasMore() bool {
+	n := len(a.spans)
+	return a.State == api.ActionRunning && n > 0 && a.spans[n-1].To > a.toldTo
 }
 
 // soFar is what a command that runs has changed.

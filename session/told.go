@@ -3,7 +3,6 @@ package session
 import (
 	"slices"
 
-	"stepbox/session/api"
 	"stepbox/session/deeds"
 	"stepbox/session/files"
 )
@@ -11,7 +10,7 @@ import (
 // told finds out what an action changed, and then goes on in the loop.
 func (s *Session) told(a *action, then func(files.Told)) {
 	of := deeds.Action{
-		Before: a.Before, Spans: s.present(a, a.spans), Commands: a.commands, Base: s.info.BaseOf(s.info.Resumed), Ruled: a.ruled(s.info.Mode),
+		Before: a.Before, Spans: slices.Clone(a.spans), Commands: a.commands, Base: s.info.BaseOf(s.info.Resumed), Ruled: a.ruled(s.info.Mode),
 	}
 	if n := len(of.Spans); n > 0 {
 		a.tells = max(a.tells, of.Spans[n-1].To)
@@ -32,13 +31,4 @@ func (s *Session) told(a *action, then func(files.Told)) {
 			then(t)
 		}
 	})
-}
-
-// present are spans of an action's changes without what a roll back to a checkpoint in between took back. What was
-// rolled back as a whole was told before.
-func (s *Session) present(a *action, spans []files.Span) []files.Span {
-	if s.info.Rollbacks == 0 || a.Review == api.ReviewRolledBack {
-		return slices.Clone(spans)
-	}
-	return s.line.Present(spans)
 }

@@ -130,19 +130,3 @@ func (l *Line) There(id int64) map[int64]bool {
 // Span is two checkpoints, of which one goes on from the other directly or over
 // others in between.
 type Span struct{ From, To int64 }
-
-// Present are the spans, or their beginnings, that the state of the files goes on from: the rest was rolled back.
-func (l *Line) Present(spans []Span) (out []Span) {
-	there := l.There(l.Last.ID)
-	for _, s := range spans {
-		if !there[s.From] {
-			continue
-		}
-		for ; s.To > s.From && !there[s.To]; s.To-- {
-		}
-		if s.To > s.From {
-			out = append(out, s)
-		}
-	}
-	return out
-}
