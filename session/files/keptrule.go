@@ -74,7 +74,8 @@ func alwaysAsked(c diff.Change) bool {
 			return false
 		}
 		parts := strings.Split(s.path, "/")
-		return effects.Runs(s.path) != "" || slices.Contains(parts, ".git") || slices.ContainsFunc(parts, policy.SecretFolder) ||
+		runs := effects.Runs(s.path) + effects.Runs(s.path+"/") // as a folder or a link to one, too
+		return runs != "" || slices.Contains(parts, ".git") || slices.ContainsFunc(parts, policy.SecretFolder) ||
 			s.kind != manifest.KindDir && (policy.SecretFile(path.Base(s.path)) || repositorys(s.path))
 	})
 }
